@@ -77,9 +77,9 @@ impl Runtime {
                 self.guess(call, &file)
             } else {
                 match self.tune_now(stream, call, &file, false) {
-                    Ok(Tuned::Known(config)) => (config, Source::Tuned),
-                    Ok(Tuned::Now(report)) => (report.winner, Source::Tuned),
-                    Ok(Tuned::Busy) => {
+                    Ok(TuningOutcome::Known(config)) => (config, Source::Tuned),
+                    Ok(TuningOutcome::Now(report)) => (report.winner, Source::Tuned),
+                    Ok(TuningOutcome::Busy) => {
                         lasting = false;
                         self.guess(call, &file)
                     }
@@ -124,12 +124,12 @@ impl Runtime {
         let _borrowed = stream.borrow_scratch(call.buffers())?;
         let file = self.file_of(&call)?;
         match self.tune_now(stream, &call, &file, true)? {
-            Tuned::Now(report) => {
+            TuningOutcome::Now(report) => {
                 self.0.forget();
                 Ok(report)
             }
-            Tuned::Known(_) => Err(Error::Tuning { what: file.label, why: "nothing was measured".into() }),
-            Tuned::Busy => Err(busy(&file)),
+            TuningOutcome::Known(_) => Err(Error::Tuning { what: file.label, why: "nothing was measured".into() }),
+            TuningOutcome::Busy => Err(busy(&file)),
         }
     }
 
@@ -248,7 +248,7 @@ impl Runtime {
         }
     }
 
-    fn tune_now(&self, stream: &Stream, call: &Call, file: &File, again: bool) -> Result<Tuned> {
+    fn tune_now(&self, stream: &Stream, call: &Call, file: &File, again: bool) -> Result<TuningOutcome> {
         let (desc, tuning) = (call.desc(), |why: &str| Error::Tuning { what: file.label.clone(), why: why.into() });
         if desc.deterministic {
             return Err(tuning("it is `deterministic`, and runs in the first configuration that takes its arguments"));
@@ -280,9 +280,9 @@ impl Runtime {
                 borrow: PhantomData,
             })
             .collect();
-        let Some(_alone) = self.measuring() else { return Ok(Tuned::Busy) };
+        let Some(_alone) = self.measuring() else { return Ok(TuningOutcome::Busy) };
         if !again && let Some((config, _)) = self.look_up(call, file) {
-            return Ok(Tuned::Known(config));
+            return Ok(TuningOutcome::Known(config));
         }
         let plans: Vec<Arc<Plan>> = desc.configs.iter().map(|c| Arc::new(Plan::new(c))).collect();
         let candidates = Candidates {
@@ -294,7 +294,7 @@ impl Runtime {
         // SAFETY: the outputs are arguments of the call, which borrows them mutably, or all of a raw pointer's extent,
         // which by `RawArg::within` is the call's.
         let report = unsafe { self.measured(stream, file, candidates, if again { None } else { self.budget() }) }?;
-        Ok(Tuned::Now(report))
+        Ok(TuningOutcome::Now(report))
     }
 
     /// What a call may take longer to measure what nothing is known of: on a GPU 0.2 s, unless measuring is forced.
@@ -367,8 +367,8 @@ impl Runtime {
     }
 }
 
-/// What became of measuring a call's configurations.
-enum Tuned {
+/// The outcome of measuring a call's configurations.
+enum TuningOutcome {
     /// Another thread has measured them meanwhile.
     Known(usize),
     Now(Report),

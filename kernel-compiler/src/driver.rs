@@ -31,7 +31,7 @@ use crate::plan::{
 };
 use crate::planted;
 use crate::stage::Stage;
-use crate::thread_ir::{self, Lowered, Node, TraceEvent};
+use crate::thread_ir::{self, Lowered, ThreadIr, TraceEvent};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
 use tilewright_types::TraceLayout;
@@ -312,7 +312,7 @@ pub fn lower(
 }
 
 /// The code of the CPU function of an instance.
-pub fn cpu(f: &Func, observer: &mut dyn Observer) -> Vec<Node> {
+pub fn cpu(f: &Func, observer: &mut dyn Observer) -> Vec<ThreadIr> {
     let plan = plan::cpu::plan(f, &assume::analyze(f, Assume::Nothing));
     observer.stage(Stage::CpuPlan, &|| plan.to_string());
     let body = emit::cpu::body(f, &plan);

@@ -159,7 +159,7 @@ pub fn cover<S: AsRef<str>>(candidates: &[(Vec<S>, u64)]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread_ir::{Local, Node, call, closure};
+    use crate::thread_ir::{Local, ThreadIr, call, closure};
 
     #[test]
     fn a_call_is_known_by_its_types_its_flags_and_its_width() {
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn calls_are_found_in_closures_conditions_and_blocks() {
         let in_closure = call!(Device::Each; closure([Local::R], call!(Device::Limit; Local::R, 1)));
-        let then = vec![Node::Barrier { site: 0 }, in_closure.into()];
+        let then = vec![ThreadIr::Barrier { site: 0 }, in_closure.into()];
         let cond = call!(Device::Opaque; true);
-        let body = vec![Node::Loop { body: vec![Node::If { cond, then, other: vec![] }] }];
+        let body = vec![ThreadIr::Loop { body: vec![ThreadIr::If { cond, then, other: vec![] }] }];
         let found: Vec<String> = calls(&Lowered { body, ..Lowered::default() }).into_iter().collect();
         assert_eq!(found, ["barrier", "each", "limit", "opaque"]);
     }

@@ -5,23 +5,23 @@ use tilewright_compiler::driver::lower;
 use tilewright_compiler::ir::{Array, StmtId, Value};
 use tilewright_compiler::plan::barriers::{Scope, Scopes, place};
 use tilewright_compiler::thread_ir::{
-    Access, AccessKind, Call, Device, Elements, Expr, Generic, Name, Node, Scratch, Stmt,
+    Access, AccessKind, Call, Device, Elements, Expr, Generic, Name, Scratch, Stmt, ThreadIr,
 };
 use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// An exchange that stores its buffer's offset in a value, and loads it into another.
-fn scratch(name: u32, bytes: usize) -> Node {
+fn scratch(name: u32, bytes: usize) -> ThreadIr {
     let offset = || Expr::Scratch(Scratch::Unplaced);
     let store = vec![Stmt::assign(Value(name), offset())];
-    Node::Scratch { bytes, steps: vec![store, vec![Stmt::bind(Value(name), offset())]], at: StmtId(0), site: 0 }
+    ThreadIr::Scratch { bytes, steps: vec![store, vec![Stmt::bind(Value(name), offset())]], at: StmtId(0), site: 0 }
 }
 
 /// An access to a parameter, by threads that have these elements.
-fn access(param: usize, kind: AccessKind, element: u64) -> Node {
+fn access(param: usize, kind: AccessKind, element: u64) -> ThreadIr {
     masked(param, kind, element, None)
 }
 
-fn masked(param: usize, kind: AccessKind, element: u64, mask: Option<u32>) -> Node {
+fn masked(param: usize, kind: AccessKind, element: u64, mask: Option<u32>) -> ThreadIr {
     let of = match kind {
         AccessKind::Read => Name::Arg(param),
         AccessKind::Write => Name::Map(param),
@@ -30,37 +30,37 @@ fn masked(param: usize, kind: AccessKind, element: u64, mask: Option<u32>) -> No
     };
     let (stmts, array) = (vec![Stmt::Expr(Expr::from(of).element(element as usize))], Array::Param(param));
     let elements = Some(Elements { index: 0, threads: element, mask });
-    Node::Access { stmts, access: Access { array, memory: array, kind, elements, at: StmtId(0), site: 0 } }
+    ThreadIr::Access { stmts, access: Access { array, memory: array, kind, elements, at: StmtId(0), site: 0 } }
 }
 
-fn read(param: usize, element: u64) -> Node {
+fn read(param: usize, element: u64) -> ThreadIr {
     access(param, AccessKind::Read, element)
 }
 
-fn write(param: usize, element: u64) -> Node {
+fn write(param: usize, element: u64) -> ThreadIr {
     access(param, AccessKind::Write, element)
 }
 
-fn update(param: usize, element: u64) -> Node {
+fn update(param: usize, element: u64) -> ThreadIr {
     access(param, AccessKind::Update, element)
 }
 
-fn clear(param: usize) -> Node {
+fn clear(param: usize) -> ThreadIr {
     access(param, AccessKind::Clear, u64::MAX)
 }
 
-fn when(then: Vec<Node>) -> Node {
-    Node::If { cond: true.into(), then, other: vec![] }
+fn when(then: Vec<ThreadIr>) -> ThreadIr {
+    ThreadIr::If { cond: true.into(), then, other: vec![] }
 }
 
 /// The scheduled program in one line; `|` is a barrier.
-fn text(nodes: &[Node]) -> String {
+fn text(nodes: &[ThreadIr]) -> String {
     let each = nodes.iter().map(|n| match n {
-        Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().map(statement).collect(),
-        Node::Barrier { .. } => "|".into(),
-        Node::If { then, other, .. } if other.is_empty() => format!("if {{ {} }}", text(then)),
-        Node::If { then, other, .. } => format!("if {{ {} }} else {{ {} }}", text(then), text(other)),
-        Node::Loop { body } => format!("loop {{ {} }}", text(body)),
+        ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } => stmts.iter().map(statement).collect(),
+        ThreadIr::Barrier { .. } => "|".into(),
+        ThreadIr::If { then, other, .. } if other.is_empty() => format!("if {{ {} }}", text(then)),
+        ThreadIr::If { then, other, .. } => format!("if {{ {} }} else {{ {} }}", text(then), text(other)),
+        ThreadIr::Loop { body } => format!("loop {{ {} }}", text(body)),
         n => format!("{n:?}").to_lowercase(),
     });
     each.collect::<Vec<_>>().join("; ")
@@ -84,13 +84,13 @@ fn statement(s: &Stmt) -> String {
 
 /// The program with the barriers that are planned for it, and the end of its scratch buffers. In a cluster the threads
 /// of all thread blocks access the same arrays.
-fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, usize) {
+fn schedule(nodes: Vec<ThreadIr>, before: usize, cluster: bool) -> (Vec<ThreadIr>, usize) {
     let access = if cluster { Scope::Cluster } else { Scope::Block };
     let barriers = place(&steps(&nodes), before, Scopes { exchange: Scope::Block, access, warpgroups: None });
     (insert(nodes, &barriers), barriers.end)
 }
 
-fn scheduled(nodes: Vec<Node>) -> (String, usize) {
+fn scheduled(nodes: Vec<ThreadIr>) -> (String, usize) {
     let (nodes, bytes) = schedule(nodes, 0, false);
     (text(&nodes), bytes)
 }
@@ -115,9 +115,9 @@ fn a_cluster_waits_for_all_its_blocks_between_accesses() {
 #[test]
 fn a_load_of_other_lanes_waits_for_a_store_under_a_mask() {
     let (load, store) = (|mask| masked(0, AccessKind::Read, 1, mask), |mask| masked(0, AccessKind::Write, 1, mask));
-    let barriers = |first: Node, second: Node| {
+    let barriers = |first: ThreadIr, second: ThreadIr| {
         let (nodes, _) = schedule(vec![first, second], 0, false);
-        nodes.iter().filter(|n| matches!(n, Node::Barrier { .. })).count()
+        nodes.iter().filter(|n| matches!(n, ThreadIr::Barrier { .. })).count()
     };
     assert_eq!(barriers(load(Some(1)), store(Some(1))), 0);
     assert_eq!(barriers(store(None), load(Some(1))), 0);
@@ -135,8 +135,8 @@ fn an_access_does_what_its_call_does_to_the_array() {
     let both = |first: Device, second: Device| {
         vec![Stmt::bind(Value(0), call(first, vec![])), Stmt::Expr(call(second, vec![]))]
     };
-    let kind = |stmts: Vec<Stmt>, array: Array| match Node::access(stmts, [array; 2], None, 0) {
-        Node::Access { access, .. } => access.kind,
+    let kind = |stmts: Vec<Stmt>, array: Array| match ThreadIr::access(stmts, [array; 2], None, 0) {
+        ThreadIr::Access { access, .. } => access.kind,
         n => panic!("{n:?}"),
     };
     let (global, shared) = (Array::Param(0), Array::Shared(0));
@@ -148,9 +148,9 @@ fn an_access_does_what_its_call_does_to_the_array() {
 }
 
 /// The access, of a parameter that may be the same memory as parameter 0.
-fn in_place(n: Node) -> Node {
-    let Node::Access { stmts, access } = n else { panic!("no access: {n:?}") };
-    Node::Access { stmts, access: Access { memory: Array::Param(0), ..access } }
+fn in_place(n: ThreadIr) -> ThreadIr {
+    let ThreadIr::Access { stmts, access } = n else { panic!("no access: {n:?}") };
+    ThreadIr::Access { stmts, access: Access { memory: Array::Param(0), ..access } }
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_store_waits_for_loads_of_what_may_be_the_same_memory() {
     assert_eq!(t, "read 0[1]; write 1[1]; |; write 1[2]; read 0[3]");
     let (t, _) = scheduled(vec![read(0, 1), write(1, 2)]);
     assert_eq!(t, "read 0[1]; write 1[2]", "they are different memory");
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![read(0, 1), in_place(write(1, 1))] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![read(0, 1), in_place(write(1, 1))] }]);
     assert_eq!(t, "loop { read 0[1]; |; write 1[1] }", "an earlier iteration may have loaded the element");
 }
 
@@ -167,7 +167,7 @@ fn a_store_waits_for_loads_of_what_may_be_the_same_memory() {
 fn a_cleared_array_waits_and_is_waited_for() {
     let (t, _) = scheduled(vec![clear(0), write(0, 1), write(0, 2), read(0, 1)]);
     assert_eq!(t, "clear 0; |; write 0[1]; write 0[2]; |; read 0[1]");
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![clear(0), write(0, 1)] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![clear(0), write(0, 1)] }]);
     assert_eq!(t, "loop { |; clear 0; |; write 0[1] }");
 }
 
@@ -187,25 +187,25 @@ fn large_exchanges_share_bytes_and_wait() {
 
 #[test]
 fn a_loop_uses_its_bytes_again() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16)] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![scratch(0, 16)] }]);
     assert_eq!(t, "loop { |; a store 0; |; a load 0 }");
 }
 
 #[test]
 fn two_exchanges_in_a_loop_wait_for_each_other() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16), scratch(1, 16)] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![scratch(0, 16), scratch(1, 16)] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; b store 16; |; b load 16 }");
 }
 
 #[test]
 fn a_conditional_exchange_in_a_loop_cannot_be_relied_on() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16), when(vec![scratch(1, 16)])] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![scratch(0, 16), when(vec![scratch(1, 16)])] }]);
     assert_eq!(t, "loop { |; a store 0; |; a load 0; if { b store 16; |; b load 16 } }");
 }
 
 #[test]
 fn a_loop_that_is_left_at_once_needs_nothing() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16), Node::Break] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![scratch(0, 16), ThreadIr::Break] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; break }");
 }
 
@@ -243,7 +243,7 @@ fn one_barrier_serves_all_that_came_before() {
 
 #[test]
 fn the_next_round_of_a_loop_reaches_other_elements() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![read(0, 1), write(0, 1)] }]);
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![read(0, 1), write(0, 1)] }]);
     assert_eq!(t, "loop { |; read 0[1]; write 0[1] }");
 }
 
@@ -251,7 +251,7 @@ fn the_next_round_of_a_loop_reaches_other_elements() {
 fn ways_that_end_bring_nothing() {
     let (t, _) = scheduled(vec![when(vec![write(0, 1)]), read(0, 2)]);
     assert_eq!(t, "if { write 0[1] }; |; read 0[2]");
-    let (t, _) = scheduled(vec![when(vec![write(0, 1), Node::Return]), read(0, 2)]);
+    let (t, _) = scheduled(vec![when(vec![write(0, 1), ThreadIr::Return]), read(0, 2)]);
     assert_eq!(t, "if { write 0[1]; return }; read 0[2]");
 }
 
@@ -324,11 +324,11 @@ fn one_warp_reduces_without_shared_memory() {
 fn a_scratch_buffer_of_one_step_is_no_barrier() {
     let of_warp = |name: u32| {
         let step = vec![Stmt::assign(Value(name), Expr::Scratch(Scratch::Unplaced))];
-        Node::Scratch { bytes: 64, steps: vec![step], at: StmtId(0), site: 0 }
+        ThreadIr::Scratch { bytes: 64, steps: vec![step], at: StmtId(0), site: 0 }
     };
-    let barriers = |nodes: Vec<Node>| text(&schedule(nodes, 0, false).0).matches('|').count();
+    let barriers = |nodes: Vec<ThreadIr>| text(&schedule(nodes, 0, false).0).matches('|').count();
     // The exchange of the next iteration waits for the loads of this one.
-    let looped = |body: Vec<Node>| vec![Node::Loop { body }];
+    let looped = |body: Vec<ThreadIr>| vec![ThreadIr::Loop { body }];
     assert_eq!(barriers(looped(vec![scratch(0, 64)])), 2);
     assert_eq!(barriers(looped(vec![scratch(0, 64), of_warp(1)])), 2);
     assert_eq!(barriers(vec![write(0, 1), of_warp(1), read(0, 2)]), 1);

@@ -11,7 +11,7 @@ use tilewright_compiler::trace::{TraceOptions, units};
 /// Thread blocks whose begin and end are recorded.
 const LISTED: u32 = 1 << 16;
 /// The most bytes of the marks of a launch.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 
 /// The limits of a traced launch.
 #[derive(Clone, Copy, clap::Args)]
@@ -46,12 +46,12 @@ pub fn compile(
     for made in made.map_err(anyhow::Error::msg)? {
         for e in &made.entries {
             ensure!(
-                e.layout.bytes() <= MOST_BYTES,
+                e.layout.bytes() <= MAX_BYTES,
                 "the marks of {} thread blocks of {} warps take {} MiB, and {} at most: take fewer with --blocks or --marks",
                 kept.blocks,
                 e.layout.warps,
                 e.layout.bytes() >> 20,
-                MOST_BYTES >> 20
+                MAX_BYTES >> 20
             );
         }
         let first = made.entries.first().context("a unit has an entry")?;

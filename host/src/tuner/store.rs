@@ -18,7 +18,7 @@ use tilewright_cache_dir::CacheDir;
 
 const FORMAT: u32 = 2;
 /// The builds that a file keeps results of. The one that has been without a new result for longest gives way.
-const MOST_BUILDS: usize = 16;
+const MAX_BUILDS: usize = 16;
 
 /// Of which build, on which machine, a result is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,7 +130,7 @@ pub(crate) fn add(dir: &Path, path: &Path, label: &str, provenance: &Provenance,
     let mut results = known.unwrap_or_default();
     results.extend(new.clone());
     builds.push(Build { provenance: provenance.clone(), results });
-    builds.drain(..builds.len().saturating_sub(MOST_BUILDS));
+    builds.drain(..builds.len().saturating_sub(MAX_BUILDS));
     let file = File { format: FORMAT, kernel: label.into(), builds };
     dir.write(path, serde_json::to_string_pretty(&file)?.as_bytes())
 }
@@ -187,11 +187,11 @@ mod tests {
         }
         // The file does not grow without end.
         let build = |i: usize| Provenance { kernel_hash: i.to_string(), ..provenance() };
-        for i in 0..MOST_BUILDS {
+        for i in 0..MAX_BUILDS {
             add(&dir, &p, "k", &build(i), &one("x:1 v0", "C")).unwrap();
         }
         assert!(load(&dir, &p, "k", &provenance()).is_empty());
-        assert!((0..MOST_BUILDS).all(|i| load(&dir, &p, "k", &build(i)).len() == 1));
+        assert!((0..MAX_BUILDS).all(|i| load(&dir, &p, "k", &build(i)).len() == 1));
         std::fs::remove_dir_all(dir).unwrap();
     }
 

@@ -7,7 +7,7 @@ use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::Plan;
 use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::FusedStore;
-use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
+use crate::thread_ir::{Const, ConstValue, Expr, Name, Stmt, ThreadIr, Ty};
 use std::collections::{BTreeMap, HashMap};
 
 /// The registers of a tile: the element in any of them, by [`Expr::Register`].
@@ -31,7 +31,7 @@ pub(super) struct Codegen<'a> {
     pub(super) role: Role<'a>,
     pub(super) sites: bool,
     /// The code under construction, innermost block last.
-    pub(super) blocks: Vec<Vec<Node>>,
+    pub(super) blocks: Vec<Vec<ThreadIr>>,
     /// The statement under construction.
     pub(super) at: StmtId,
     /// The registers of values in their layouts, by block.
@@ -48,7 +48,7 @@ pub(super) struct Codegen<'a> {
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,
     /// The results of relaxed atomics that one thread has, and the statements before which it gives them to the others.
-    pub(super) pending: Vec<(StmtId, Node)>,
+    pub(super) pending: Vec<(StmtId, ThreadIr)>,
     /// The variables that stand for their copies, which are some iterations ahead, with the number of their circular
     /// buffer.
     pub(super) advanced: BTreeMap<Var, usize>,
@@ -61,18 +61,18 @@ impl<'a> Codegen<'a> {
     }
 
     /// Adds a node for the statement under construction.
-    pub(super) fn node(&mut self, n: Node) {
+    pub(super) fn node(&mut self, n: ThreadIr) {
         let n = n.of_statement(self.at);
         self.blocks.last_mut().expect("a block").push(n);
     }
 
     pub(super) fn line(&mut self, stmt: impl Into<Stmt>) {
-        self.node(Node::Line(vec![stmt.into()]));
+        self.node(ThreadIr::Line(vec![stmt.into()]));
     }
 
     /// Several statements in one line.
     pub(super) fn lines(&mut self, stmts: Vec<Stmt>) {
-        self.node(Node::Line(stmts));
+        self.node(ThreadIr::Line(stmts));
     }
 
     pub(super) fn fresh(&mut self) -> Name {
@@ -134,7 +134,7 @@ impl<'a> Codegen<'a> {
     }
 
     /// The code of a nested block. The registers of values that it computes are not used after it.
-    pub(super) fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<Node> {
+    pub(super) fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<ThreadIr> {
         self.blocks.push(vec![]);
         self.memo.push(HashMap::new());
         self.bases.push(HashMap::new());

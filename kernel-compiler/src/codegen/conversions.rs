@@ -5,7 +5,7 @@ use crate::codegen::pieces::{acts, any, each, of_r, thread_part};
 use crate::dtype::DType;
 use crate::layout::linear::{Access, Conversion, Shared, Shuffle};
 use crate::plan::conversions::{SharedTiles, TileConversion};
-use crate::thread_ir::{Device, Expr, Local, Name, Node, Scratch, Stmt, Ty, call};
+use crate::thread_ir::{Device, Expr, Local, Name, Scratch, Stmt, ThreadIr, Ty, call};
 
 impl Codegen<'_> {
     /// The registers of a tile in another layout.
@@ -95,7 +95,7 @@ impl Codegen<'_> {
             let place = self.table(&s.place);
             out.push(Regs(Expr::from(name).element(place)));
         }
-        self.node(Node::Scratch { bytes: planned.bytes, steps: vec![store, load], at: self.at, site });
+        self.node(ThreadIr::Scratch { bytes: planned.bytes, steps: vec![store, load], at: self.at, site });
         out
     }
 

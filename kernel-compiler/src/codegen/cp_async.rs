@@ -12,7 +12,7 @@ use crate::plan::cp_async_pipeline::{Beyond, CopiedTile, CpAsyncBuffer};
 use crate::plan::mma_sync::{WarpOperand, WarpProduct};
 use crate::plan::smem_operand::flat;
 use crate::thread_ir::{
-    BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure, next_number,
+    BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Stmt, ThreadIr, Ty, call, closure, next_number,
 };
 
 /// The copies of one iteration.
@@ -22,11 +22,11 @@ struct Copies {
     /// The registers of tiles that are not copied asynchronously.
     registers: Vec<Stmt>,
     /// What comes before the products: copies, and loads to registers.
-    start: Vec<Node>,
-    commit: Option<Node>,
+    start: Vec<ThreadIr>,
+    commit: Option<ThreadIr>,
     /// What comes after the products: stores of the registers.
-    finish: Vec<Node>,
-    next: Node,
+    finish: Vec<ThreadIr>,
+    next: ThreadIr,
 }
 
 /// Whether nothing is copied beyond the last iteration.
@@ -40,18 +40,18 @@ fn are_passed_by(beyond: Beyond) -> bool {
 }
 
 impl Copies {
-    fn before(&self, beyond: Beyond) -> Vec<Node> {
-        let lines = Node::Line([vec![self.live.clone()], self.registers.clone()].concat());
+    fn before(&self, beyond: Beyond) -> Vec<ThreadIr> {
+        let lines = ThreadIr::Line([vec![self.live.clone()], self.registers.clone()].concat());
         let start = match are_passed_by(beyond) {
-            true => Node::If { cond: Name::Live.into(), then: self.start.clone(), other: vec![] },
-            false => Node::Block { body: self.start.clone() },
+            true => ThreadIr::If { cond: Name::Live.into(), then: self.start.clone(), other: vec![] },
+            false => ThreadIr::Block { body: self.start.clone() },
         };
         [lines, start].into_iter().chain(self.commit.clone()).collect()
     }
 
-    fn after(&self, beyond: Beyond) -> Vec<Node> {
+    fn after(&self, beyond: Beyond) -> Vec<ThreadIr> {
         let finish = match are_passed_by(beyond) && !self.finish.is_empty() {
-            true => vec![Node::If { cond: Name::Live.into(), then: self.finish.clone(), other: vec![] }],
+            true => vec![ThreadIr::If { cond: Name::Live.into(), then: self.finish.clone(), other: vec![] }],
             false => self.finish.clone(),
         };
         [finish, vec![self.next.clone()]].concat()
@@ -85,13 +85,13 @@ impl Codegen<'_> {
         let copies = self.copies(buffer, body, (*iv, *hi, *step));
         let filled = of_buffer(BufferPart::Filled);
         let fill = vec![
-            Node::break_if(Expr::from(filled).equals(of_buffer(BufferPart::Stages))),
+            ThreadIr::break_if(Expr::from(filled).equals(of_buffer(BufferPart::Stages))),
             Stmt::Update(BinaryOp::Add, filled, 1.into()).into(),
         ];
         self.line(Stmt::variable(filled, Some(Ty::U32), Some(buffer.read().into())));
         let (first, later) = buffer.beyond;
         let waits = cp_async.waits(buffer);
-        self.node(Node::Loop { body: [fill, copies.before(first), copies.after(first)].concat() });
+        self.node(ThreadIr::Loop { body: [fill, copies.before(first), copies.after(first)].concat() });
         self.unroll(s, |cx| {
             if let Some(n) = waits.copies {
                 let later = Generic::Expr(of_buffer(BufferPart::Stages) - n);
@@ -102,7 +102,7 @@ impl Codegen<'_> {
             }
             // All threads see the copied tiles, and all have read the stage of the iteration before.
             if !planted!("cp-async-without-barrier") {
-                cx.node(Node::Barrier { site });
+                cx.node(ThreadIr::Barrier { site });
             }
             copies.before(later).into_iter().for_each(|node| cx.node(node));
             cx.stmts(body);
@@ -121,7 +121,7 @@ impl Codegen<'_> {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
         if !planted!("cp-async-buffer-left-without-barrier") {
-            self.node(Node::Barrier { site });
+            self.node(ThreadIr::Barrier { site });
         }
     }
 
@@ -155,13 +155,13 @@ impl Codegen<'_> {
             // In every iteration, so that the number of groups identifies the stage.
             commit: buffer.asynchronous.then(|| call!(Device::CpAsyncCommit; 0).into()),
             finish,
-            next: Node::Line(next(BufferPart::Write, buffer.index)),
+            next: ThreadIr::Line(next(BufferPart::Write, buffer.index)),
         }
     }
 
     /// Copies a tile by `cp.async`, or through registers where `cp.async` cannot copy it: then the stores come after
     /// the products.
-    fn copy_ahead(&mut self, v: Value, registers: &mut Vec<Stmt>, finish: &mut Vec<Node>) {
+    fn copy_ahead(&mut self, v: Value, registers: &mut Vec<Stmt>, finish: &mut Vec<ThreadIr>) {
         let f = self.f;
         let Op::Load { ptr, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, access, site) =

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::ir::Value;
 use crate::layout::linear::LANE_BITS;
 use crate::plan::collectives::{CUMCOUNT_BYTES, Collective};
-use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
+use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Name, Scratch, Stmt, ThreadIr, Ty, call};
 
 impl Codegen<'_> {
     pub(super) fn cumcount(&mut self, v: Value, value: Value, bins: usize, mask: Option<Value>) {
@@ -55,7 +55,7 @@ impl Codegen<'_> {
             steps.extend([vec![of_warps.into()], vec![Stmt::bind(before, load)]]);
             total = total + Expr::from(before).element(Local::R);
         }
-        self.node(Node::Scratch { bytes: *bytes, steps, at: self.at, site });
+        self.node(ThreadIr::Scratch { bytes: *bytes, steps, at: self.at, site });
         let total = call!(Function::Cast; [DType::U32, DType::I32]; total);
         let name = self.bind(Ty::array(DType::I32, layout.regs()), each(total));
         self.define_results(v, layout, vec![Regs::of(name)]);

@@ -17,7 +17,7 @@ use crate::plan::smem_operand::flat;
 use crate::plan::tiles::StoredOperand;
 use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
 use crate::plan::wgmma_order::{Accumulators, ProductWait};
-use crate::thread_ir::{Body, BufferPart, Call, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
+use crate::thread_ir::{Body, BufferPart, Call, Device, Expr, Generic, Local, Name, Stmt, ThreadIr, Ty, call, closure};
 
 impl Codegen<'_> {
     pub(super) fn dot(&mut self, v: Value) {
@@ -40,7 +40,7 @@ impl Codegen<'_> {
         if self.role.pipeline().is_some_and(|p| p.zeroed.contains(&v)) {
             let zeros = call!(Device::Each; any(Expr::zero(f.ty(v).dtype)));
             let zero = vec![Stmt::assign(self.var(var), zeros), Stmt::assign(Name::FreshVar(var), false)];
-            self.node(Node::If { cond: fresh.clone(), then: vec![Node::Line(zero)], other: vec![] });
+            self.node(ThreadIr::If { cond: fresh.clone(), then: vec![ThreadIr::Line(zero)], other: vec![] });
         }
         self.line(Stmt::bind(Name::AddsTo(v), if planted!("wgmma-adds-to-unset") { true.into() } else { !fresh }));
     }
@@ -206,13 +206,13 @@ impl Codegen<'_> {
         let site = self.site(f.span(p.written[matrices[0]].operand));
         let mut stores: Vec<Stmt> = matrices.iter().map(|&m| self.matrix_store(p.written[m], m, site)).collect();
         if !planted!("written-operand-overwritten") {
-            self.node(Node::Barrier { site });
+            self.node(ThreadIr::Barrier { site });
         }
         if !planted!("written-operand-without-fence") {
             stores.push(call!(Device::ProxyFence; site).into());
         }
         self.lines(stores);
-        self.node(Node::Barrier { site });
+        self.node(ThreadIr::Barrier { site });
     }
 
     /// The store of this thread's elements of an operand. They are computed before it.

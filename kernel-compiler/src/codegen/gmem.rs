@@ -10,7 +10,9 @@ use crate::plan::accesses::{AccessGuard, AccessId, TileAccess, Vector};
 use crate::plan::atomic_results::{AtomicPlan, ResultAt};
 use crate::plan::bounds::{Bounds, Tested};
 use crate::plan::shared_memory::SCALAR_BYTES;
-use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
+use crate::thread_ir::{
+    BinaryOp, Call, Device, Expr, Function, Local, Name, Scratch, Stmt, ThreadIr, Ty, call, closure,
+};
 
 /// The accesses of a thread to memory, by register.
 #[derive(Clone)]
@@ -130,7 +132,7 @@ impl Codegen<'_> {
     /// An access to an array, with the elements that each thread reaches by it as planned.
     pub(super) fn access(&mut self, id: AccessId, ptr: &Address, site: u32, stmts: Vec<Stmt>) {
         let (array, elements) = (ptr.array(), self.plan.elements.of(id));
-        self.node(Node::access(stmts, [array, self.f.memory(array)], elements, site));
+        self.node(ThreadIr::access(stmts, [array, self.f.memory(array)], elements, site));
     }
 
     /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.
@@ -292,7 +294,7 @@ impl Codegen<'_> {
                 buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
-            let scratch = Node::exchange(SCALAR_BYTES, store.into(), Stmt::define(v, t.into(), load), site);
+            let scratch = ThreadIr::exchange(SCALAR_BYTES, store.into(), Stmt::define(v, t.into(), load), site);
             match result {
                 ResultAt::Once => self.node(scratch),
                 ResultAt::Use(s) => self.pending.push((s, scratch)),
@@ -351,7 +353,7 @@ impl Codegen<'_> {
             of_r(at.clone()), of_r(act), of_r(regs.at(Local::R)), site
         );
         let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
-        self.node(Node::exchange(scratch, store.into(), Stmt::bind(name, load), site));
+        self.node(ThreadIr::exchange(scratch, store.into(), Stmt::bind(name, load), site));
         Regs::of(name)
     }
 }

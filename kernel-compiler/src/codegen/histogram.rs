@@ -6,7 +6,7 @@ use crate::codegen::pieces::{acts, all_of, any, of_r};
 use crate::dtype::DType;
 use crate::ir::Value;
 use crate::plan::collectives::Collective;
-use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Node, Scratch, Stmt, call};
+use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Scratch, Stmt, ThreadIr, call};
 
 impl Codegen<'_> {
     pub(super) fn histogram(&mut self, v: Value, value: Value, weights: Option<Value>, mask: Option<Value>) {
@@ -54,7 +54,7 @@ impl Codegen<'_> {
         );
         let name = self.fresh();
         let steps = vec![vec![zero.into()], vec![add.into()], vec![Stmt::bind(name, load)]];
-        self.node(Node::Scratch { bytes: *scratch_bytes, steps, at: self.at, site });
+        self.node(ThreadIr::Scratch { bytes: *scratch_bytes, steps, at: self.at, site });
         self.define_results(v, result, vec![Regs::of(name)]);
     }
 }

@@ -46,7 +46,7 @@ use crate::plan::shared_memory::SharedMemory;
 use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::PRODUCERS;
 use crate::planted;
-use crate::thread_ir::{Const, Lowered, Name, Node, Stmt, Ty};
+use crate::thread_ir::{Const, Lowered, Name, Stmt, ThreadIr, Ty};
 use std::collections::{BTreeMap, HashMap};
 
 /// A program whose shared memory has no places yet.
@@ -61,7 +61,7 @@ pub(crate) struct Code {
     consts: Vec<Vec<Const>>,
     /// The statements before the body.
     prologue: Vec<Stmt>,
-    body: Vec<Node>,
+    body: Vec<ThreadIr>,
 }
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
@@ -137,7 +137,7 @@ pub(crate) fn assemble(f: &Func, plan: &Plan, program: Program, memory: &SharedM
     let threads = f.warps * 32;
     let (threads, consts, prologue, body) = match (program, &plan.pipeline) {
         (Program::WarpSpecialized { producer, consumer }, Some(p)) => {
-            let nodes = |code: Code| code.prologue.into_iter().map(Node::from).chain(code.body).collect();
+            let nodes = |code: Code| code.prologue.into_iter().map(ThreadIr::from).chain(code.body).collect();
             let tables = consumer.consts;
             let consumer = Code { consts: vec![], ..consumer };
             let body = warp_specialize::specialize(f, plan, p, nodes(producer), nodes(consumer));

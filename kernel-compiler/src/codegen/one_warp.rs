@@ -5,7 +5,7 @@ use crate::codegen::pieces::any;
 use crate::ir::{self, Var};
 use crate::plan::shared_memory::SCALAR_BYTES;
 use crate::thread_ir::walk::walk;
-use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
+use crate::thread_ir::{Access, Device, Expr, Name, Scratch, Stmt, ThreadIr, call};
 
 impl Codegen<'_> {
     /// A loop that the first warp runs.
@@ -13,13 +13,13 @@ impl Codegen<'_> {
         let nodes = self.nested(|cx| cx.loops(s));
         // Earlier accesses of other threads to these arrays precede the loop.
         for access in accesses(&nodes).into_iter().filter(|_| !planted!("one-warp-loop-begins-early")) {
-            self.node(Node::Access { stmts: vec![], access });
+            self.node(ThreadIr::Access { stmts: vec![], access });
         }
         let is_other = call!(Device::Opaque; Expr::from(Name::Tid).not_less(32));
-        self.node(Node::If { cond: is_other, then: vec![], other: without_accesses(nodes) });
+        self.node(ThreadIr::If { cond: is_other, then: vec![], other: without_accesses(nodes) });
         if results.is_empty() {
             // All other warps wait for the end of the loop.
-            return self.node(Node::Barrier { site: 0 });
+            return self.node(ThreadIr::Barrier { site: 0 });
         }
         if planted!("one-warp-keeps-its-results") {
             return;
@@ -37,7 +37,7 @@ impl Codegen<'_> {
             stores.push(Stmt::Expr(store));
             loads.push(Stmt::assign(self.var(var), load));
         }
-        self.node(Node::Scratch {
+        self.node(ThreadIr::Scratch {
             bytes: results.len() * SCALAR_BYTES,
             steps: vec![stores, loads],
             at: self.at,
@@ -48,11 +48,11 @@ impl Codegen<'_> {
 
 /// The accesses of nodes, one for each array. The plan has no loop here that exchanges data between warps, or whose
 /// accesses to a memory are of different kinds.
-fn accesses(nodes: &[Node]) -> Vec<Access> {
+fn accesses(nodes: &[ThreadIr]) -> Vec<Access> {
     let mut found = Vec::<Access>::new();
     walk(nodes, &mut |n| match n {
-        Node::Barrier { .. } | Node::Scratch { .. } => unreachable!("a barrier of all warps in a loop of one"),
-        Node::Access { access, .. } => {
+        ThreadIr::Barrier { .. } | ThreadIr::Scratch { .. } => unreachable!("a barrier of all warps in a loop of one"),
+        ThreadIr::Access { access, .. } => {
             let is_alike = |a: &Access| a.memory != access.memory || a.kind == access.kind;
             assert!(found.iter().all(is_alike), "accesses of different kinds in a loop of one warp");
             if !found.iter().any(|a| a.array == access.array) {
@@ -64,14 +64,14 @@ fn accesses(nodes: &[Node]) -> Vec<Access> {
     found
 }
 
-fn without_accesses(nodes: Vec<Node>) -> Vec<Node> {
+fn without_accesses(nodes: Vec<ThreadIr>) -> Vec<ThreadIr> {
     let of = |n| match n {
-        Node::Access { stmts, .. } => Node::Line(stmts),
-        Node::If { cond, then, other } => {
-            Node::If { cond, then: without_accesses(then), other: without_accesses(other) }
+        ThreadIr::Access { stmts, .. } => ThreadIr::Line(stmts),
+        ThreadIr::If { cond, then, other } => {
+            ThreadIr::If { cond, then: without_accesses(then), other: without_accesses(other) }
         }
-        Node::Loop { body } => Node::Loop { body: without_accesses(body) },
-        Node::Block { body } => Node::Block { body: without_accesses(body) },
+        ThreadIr::Loop { body } => ThreadIr::Loop { body: without_accesses(body) },
+        ThreadIr::Block { body } => ThreadIr::Block { body: without_accesses(body) },
         n => n,
     };
     nodes.into_iter().map(of).collect()

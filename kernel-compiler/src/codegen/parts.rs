@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Holders, Layout};
 use crate::plan::collectives::{Collective, GatherWay, Slice};
-use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
+use crate::thread_ir::{Device, Expr, Function, Local, Name, Scratch, Stmt, ThreadIr, Ty, call};
 
 impl Codegen<'_> {
     pub(super) fn join(&mut self, v: Value, a: Value, b: Value) {
@@ -130,7 +130,7 @@ impl Codegen<'_> {
             Device::SharedLoad; [dtype, count, 1usize]; of_r(scratch() + offset), of_r(inside), site
         );
         let name = self.fresh();
-        self.node(Node::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
+        self.node(ThreadIr::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
         Regs::of(name)
     }
 

@@ -6,7 +6,7 @@ use crate::codegen::pieces::{any, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::SharedArray;
 use crate::layout::linear::Layout;
-use crate::thread_ir::{Device, Expr, Local, Name, Node, Stmt, Ty, call};
+use crate::thread_ir::{Device, Expr, Local, Name, Stmt, ThreadIr, Ty, call};
 
 impl Codegen<'_> {
     /// The offset of a shared array in the shared memory of the program.
@@ -28,7 +28,7 @@ impl Codegen<'_> {
             Device::SharedStore; [DType::U32, rounds * 4, 4usize];
             of_r(at), of_r(inside), any(Expr::zero(DType::U32)), site
         );
-        self.node(Node::clear(vec![store.into()], array, site));
+        self.node(ThreadIr::clear(vec![store.into()], array, site));
     }
 
     /// The registers of a load as planned, and the statements that load them.

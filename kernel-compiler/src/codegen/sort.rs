@@ -7,7 +7,7 @@ use crate::ir::{Binary, Op, Value};
 use crate::layout::linear::{Bit, LANE_BITS};
 use crate::plan::collectives::Collective;
 use crate::plan::sort_network::{Kept, SortStep};
-use crate::thread_ir::{Device, Expr, Local, Name, Node, Scratch, Stmt, Ty, call};
+use crate::thread_ir::{Device, Expr, Local, Name, Scratch, Stmt, ThreadIr, Ty, call};
 
 /// The state of a sort.
 struct Sorted<'a> {
@@ -148,7 +148,7 @@ impl Codegen<'_> {
             );
             let loaded = call!(Device::SharedLoad; [t, count, 1usize]; of_r(offset(partner)), any(true), site);
             let name = self.fresh();
-            self.node(Node::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
+            self.node(ThreadIr::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
             out.push(Regs::of(name));
         }
         out

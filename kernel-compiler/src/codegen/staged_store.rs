@@ -17,7 +17,7 @@ use crate::plan::staged_store::{
     BeforeChunk, BehindChunks, CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once,
 };
 use crate::thread_ir::{
-    Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
+    Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Stmt, ThreadIr, Ty, call,
 };
 
 impl Codegen<'_> {
@@ -63,7 +63,7 @@ impl Codegen<'_> {
             // Earlier loads of all threads from what may be the same memory come first.
             let (array, kind) = (ptr.array(), AccessKind::Write);
             let access = Access { array, memory: f.memory(array), kind, elements: None, at: s.id, site };
-            self.node(Node::Access { stmts: vec![], access });
+            self.node(ThreadIr::Access { stmts: vec![], access });
         }
         // The chunks of a warpgroup are in its own bytes, whichever store they belong to.
         let of_one = self.plan.staged_stores.staging() / (g.rows * g.cols);

@@ -6,7 +6,7 @@ use crate::codegen::role::Role;
 use crate::dtype::DType;
 use crate::ir::{self, Op, StmtKind, Value, Var, VarInfo};
 use crate::layout::linear::Layout;
-use crate::thread_ir::{Body, Device, Expr, Local, Name, Node, Stmt, Ty, call, closure};
+use crate::thread_ir::{Body, Device, Expr, Local, Name, Stmt, ThreadIr, Ty, call, closure};
 
 impl Codegen<'_> {
     pub(super) fn declare_vars(&self) -> Vec<Stmt> {
@@ -94,15 +94,15 @@ impl Codegen<'_> {
             StmtKind::Clear { array, span } => self.clear(*array, self.site(*span)),
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
-                self.node(Node::If { cond: (*cond).into(), then, other });
+                self.node(ThreadIr::If { cond: (*cond).into(), then, other });
             }
             StmtKind::For { .. } | StmtKind::Loop { .. } => match self.plan.one_warp.results.get(&s.id) {
                 Some(results) => self.one_warp_loop(s, results),
                 None => self.loops(s),
             },
-            StmtKind::Break => self.node(Node::Break),
-            StmtKind::Continue => self.node(Node::Continue),
-            StmtKind::Return => self.node(Node::Return),
+            StmtKind::Break => self.node(ThreadIr::Break),
+            StmtKind::Continue => self.node(ThreadIr::Continue),
+            StmtKind::Return => self.node(ThreadIr::Return),
             StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
             StmtKind::Print { message, value, watch: true, span } => self.watch(message, *value, *span),
             StmtKind::Print { message, value, watch: false, span } => self.print(message, *value, *span),
@@ -119,7 +119,7 @@ impl Codegen<'_> {
             }
             StmtKind::Loop { body } => {
                 let body = self.nested(|cx| cx.stmts(body));
-                self.node(Node::Loop { body });
+                self.node(ThreadIr::Loop { body });
             }
             _ => unreachable!("a loop"),
         }

@@ -9,7 +9,7 @@ use crate::codegen::role::Role;
 use crate::dtype::unsigned;
 use crate::ir::{self, StmtKind};
 use crate::plan::unroll::Unroll;
-use crate::thread_ir::{Elements, Expr, Method, Name, Node, Stmt, Ty, next_number, walk::rewritten};
+use crate::thread_ir::{Elements, Expr, Method, Name, Stmt, ThreadIr, Ty, next_number, walk::rewritten};
 
 impl Codegen<'_> {
     /// Lowers the loop `s`. `inner` lowers an iteration, and is called once for each unrolled copy.
@@ -24,8 +24,8 @@ impl Codegen<'_> {
                 inner(cx);
             })
         };
-        let done = Node::break_if(Expr::from(i).not_less(*hi));
-        let one_by_one = |body: Vec<Node>| Node::Loop { body: [vec![done.clone()], body].concat() };
+        let done = ThreadIr::break_if(Expr::from(i).not_less(*hi));
+        let one_by_one = |body: Vec<ThreadIr>| ThreadIr::Loop { body: [vec![done.clone()], body].concat() };
         let form = self.plan.form_of_loop(s.id, matches!(self.role, Role::Producer(_)));
         let n = match form {
             Unroll::OneByOne => {
@@ -35,25 +35,25 @@ impl Codegen<'_> {
             Unroll::Whole { iterations } | Unroll::Rounds { iterations, .. } => iterations,
         };
         let all = matches!(form, Unroll::Whole { .. });
-        let copies: Vec<Vec<Node>> = (0..n).map(|c| apart(iteration(self), c as u64)).collect();
+        let copies: Vec<Vec<ThreadIr>> = (0..n).map(|c| apart(iteration(self), c as u64)).collect();
         let any = |jump: Jump| copies.iter().any(|c| jumps(c, jump));
         let (breaks, continues) = (any(Jump::Break), any(Jump::Continue));
         // After a `break` there is no next iteration.
         let none = match planted!("unroll-goes-on-after-break") {
-            true => Node::Line(vec![]),
-            false => Node::from(Stmt::assign(i, *hi)),
+            true => ThreadIr::Line(vec![]),
+            false => ThreadIr::from(Stmt::assign(i, *hi)),
         };
-        let place = |body: Vec<Node>| {
+        let place = |body: Vec<ThreadIr>| {
             if continues {
-                Node::Loop { body: [once(body, &none), vec![Node::Break]].concat() }
+                ThreadIr::Loop { body: [once(body, &none), vec![ThreadIr::Break]].concat() }
             } else {
-                Node::Block { body }
+                ThreadIr::Block { body }
             }
         };
         if breaks {
-            let end = all.then_some(Node::Break);
+            let end = all.then_some(ThreadIr::Break);
             let body = copies.into_iter().flat_map(|c| [done.clone(), place(c)]).chain(end).collect();
-            return self.node(Node::Loop { body });
+            return self.node(ThreadIr::Loop { body });
         }
         if all {
             return copies.into_iter().for_each(|c| self.node(place(c)));
@@ -67,8 +67,8 @@ impl Codegen<'_> {
         self.line(Stmt::bind(reach, furthest));
         let left = hi().cast(unsigned.clone()).group().method(Method::WrappingSub, Expr::from(i).cast(unsigned));
         let whole = Expr::from(i).less(hi()).and_then(left.greater(reach));
-        let short = Node::break_if(!whole.group());
-        self.node(Node::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
+        let short = ThreadIr::break_if(!whole.group());
+        self.node(ThreadIr::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
         if matches!(form, Unroll::Rounds { rest: true, .. }) && !planted!("unroll-drops-the-rest") {
             let body = iteration(self);
             self.node(one_by_one(body));
@@ -77,10 +77,10 @@ impl Codegen<'_> {
 }
 
 /// Tells the accesses of a copy from those of the other copies, which reach other elements.
-fn apart(nodes: Vec<Node>, copy: u64) -> Vec<Node> {
+fn apart(nodes: Vec<ThreadIr>, copy: u64) -> Vec<ThreadIr> {
     let copy = if planted!("unroll-copies-share-keys") { 0 } else { copy };
     rewritten(nodes, &mut |mut n| {
-        if let Node::Access { access, .. } = &mut n
+        if let ThreadIr::Access { access, .. } = &mut n
             && let Some(Elements { threads, .. }) = &mut access.elements
         {
             // The factor is odd and large, so that copies of copies are told apart too.
@@ -97,26 +97,26 @@ enum Jump {
 }
 
 /// Whether nodes leave the loop around them, or its iteration.
-fn jumps(nodes: &[Node], jump: Jump) -> bool {
+fn jumps(nodes: &[ThreadIr], jump: Jump) -> bool {
     nodes.iter().any(|n| match n {
-        Node::Break => jump == Jump::Break,
-        Node::Continue => jump == Jump::Continue,
-        Node::If { then, other, .. } => jumps(then, jump) || jumps(other, jump),
-        Node::Block { body } => jumps(body, jump),
+        ThreadIr::Break => jump == Jump::Break,
+        ThreadIr::Continue => jump == Jump::Continue,
+        ThreadIr::If { then, other, .. } => jumps(then, jump) || jumps(other, jump),
+        ThreadIr::Block { body } => jumps(body, jump),
         _ => false,
     })
 }
 
 /// An iteration in a loop of its own, so that `continue` and `break` lead to the next copy; before a `break`, `none`
 /// makes sure that no further iteration runs.
-fn once(nodes: Vec<Node>, none: &Node) -> Vec<Node> {
-    let each = |n: Node| match n {
-        Node::Break => vec![none.clone(), Node::Break],
-        Node::Continue => vec![Node::Break],
-        Node::If { cond, then, other } => {
-            vec![Node::If { cond, then: once(then, none), other: once(other, none) }]
+fn once(nodes: Vec<ThreadIr>, none: &ThreadIr) -> Vec<ThreadIr> {
+    let each = |n: ThreadIr| match n {
+        ThreadIr::Break => vec![none.clone(), ThreadIr::Break],
+        ThreadIr::Continue => vec![ThreadIr::Break],
+        ThreadIr::If { cond, then, other } => {
+            vec![ThreadIr::If { cond, then: once(then, none), other: once(other, none) }]
         }
-        Node::Block { body } => vec![Node::Block { body: once(body, none) }],
+        ThreadIr::Block { body } => vec![ThreadIr::Block { body: once(body, none) }],
         n => vec![n],
     };
     nodes.into_iter().flat_map(each).collect()

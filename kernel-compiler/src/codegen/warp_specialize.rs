@@ -11,7 +11,7 @@ use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, WARPGROUP
 use crate::plan::wgmma_order::{BeforeRelease, StageRelease};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
-    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
+    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Stmt, ThreadIr, Ty, call,
 };
 
 /// The constants with the places of a warp-specialized program; `buffers` are those of its circular buffers.
@@ -28,7 +28,13 @@ pub(super) fn consts(memory: &SharedMemory, buffers: Vec<Vec<Const>>) -> Vec<Vec
 }
 
 /// Combines the roles of a warp-specialized program.
-pub(super) fn specialize(f: &Func, plan: &Plan, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>) -> Vec<Node> {
+pub(super) fn specialize(
+    f: &Func,
+    plan: &Plan,
+    p: &Pipeline,
+    producer: Vec<ThreadIr>,
+    consumer: Vec<ThreadIr>,
+) -> Vec<ThreadIr> {
     let consumers = f.warps * 32;
     let groups = consumers / WARPGROUP;
     let of_one = planted!("mbarrier-arrivals-of-one-block");
@@ -45,30 +51,30 @@ pub(super) fn specialize(f: &Func, plan: &Plan, p: &Pipeline, producer: Vec<Node
         false => (vec![], producer, consumer),
     };
     let is_thread = |n: u32| Expr::from(Name::Tid).equals(n);
-    let mut body: Vec<Node> = vec![
+    let mut body: Vec<ThreadIr> = vec![
         Stmt::If { cond: is_thread(consumers), then: fetch }.into(),
         Stmt::If { cond: is_thread(0), then: init }.into(),
     ];
     body.extend(both);
     let cluster_sync = || Stmt::Expr(call!(Device::ClusterSync; 0));
-    body.push(Node::from(if f.ctas > 1 { cluster_sync() } else { call!(Device::Barrier; 0).into() }));
-    let set = |increase: bool, n: u32| Node::from(call!(Device::SetRegisters; [increase, n]; 0));
+    body.push(ThreadIr::from(if f.ctas > 1 { cluster_sync() } else { call!(Device::Barrier; 0).into() }));
+    let set = |increase: bool, n: u32| ThreadIr::from(call!(Device::SetRegisters; [increase, n]; 0));
     let of_buffer = |i: usize| {
         [BufferPart::Stage, BufferPart::Phase]
             .map(|of| Stmt::variable(Name::CircularBuffer(of, i), Some(Ty::U32), Some(0.into())))
     };
     let state: Vec<Stmt> = (0..p.circular_buffers.len()).flat_map(of_buffer).collect();
-    let with = |set: Option<Node>, nodes: Vec<Node>| {
-        set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
+    let with = |set: Option<ThreadIr>, nodes: Vec<ThreadIr>| {
+        set.into_iter().chain([ThreadIr::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
     };
     let together: Vec<Stmt> =
         if f.ctas > 1 && !planted!("cluster-block-ends-early") { vec![cluster_sync()] } else { vec![] };
-    let copies = Node::If {
+    let copies = ThreadIr::If {
         cond: call!(Device::Opaque; is_thread(consumers)),
         then: with(None, among(producer, plan.barriers.exchange, &together)),
         other: vec![],
     };
-    let produce: Vec<Node> = p.registers.map(|r| set(false, r.producer)).into_iter().chain([copies]).collect();
+    let produce: Vec<ThreadIr> = p.registers.map(|r| set(false, r.producer)).into_iter().chain([copies]).collect();
     // A CTA must not end before its shared memory was read, or while other CTAs copy to it or arrive at its mbarriers.
     let read: Vec<Stmt> = if plan.staged_stores.wait_at_end() && !planted!("tma-store-source-ends-early") {
         vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
@@ -77,10 +83,10 @@ pub(super) fn specialize(f: &Func, plan: &Plan, p: &Pipeline, producer: Vec<Node
     };
     let leave = [read.clone(), together.clone()].concat();
     let mut consume = with(p.registers.map(|r| set(true, r.consumer)), among(consumer, plan.barriers.exchange, &leave));
-    consume.push(Node::Line(read));
+    consume.push(ThreadIr::Line(read));
     let cond = Expr::from(Name::Tid).not_less(consumers);
-    body.push(Node::If { cond, then: produce, other: consume });
-    body.push(Node::Line(together));
+    body.push(ThreadIr::If { cond, then: produce, other: consume });
+    body.push(ThreadIr::Line(together));
     body
 }
 
@@ -122,22 +128,22 @@ pub(super) fn warpgroup_barrier(plan: &Plan, site: u32) -> Expr {
 }
 
 /// The scalars at the beginning of both roles, and the remaining code of the roles.
-fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
-    let definition = |n: &Node| match n {
-        Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.first() {
+fn common(producer: Vec<ThreadIr>, consumer: Vec<ThreadIr>) -> (Vec<ThreadIr>, Vec<ThreadIr>, Vec<ThreadIr>) {
+    let definition = |n: &ThreadIr| match n {
+        ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } => match stmts.first() {
             Some(Stmt::Let { name, mutable, ty, .. }) => Some((*name, *mutable, ty.is_some())),
             _ => None,
         },
         _ => None,
     };
-    let declaration = |n: &Node| matches!(definition(n), Some((Name::Var(_) | Name::FreshVar(_), true, _)));
+    let declaration = |n: &ThreadIr| matches!(definition(n), Some((Name::Var(_) | Name::FreshVar(_), true, _)));
     // The scalars up to the first other statement. Their operands are among them, and no variable is assigned before.
-    let value = |n: &&Node| matches!(definition(n), Some((Name::Value(_), false, true)));
+    let value = |n: &&ThreadIr| matches!(definition(n), Some((Name::Value(_), false, true)));
     let first =
-        |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(value).cloned().collect::<Vec<_>>();
+        |nodes: &[ThreadIr]| nodes.iter().skip_while(|n| declaration(n)).take_while(value).cloned().collect::<Vec<_>>();
     let theirs = first(&consumer);
-    let both: Vec<Node> = first(&producer).into_iter().filter(|l| theirs.contains(l)).collect();
-    let without = |nodes: Vec<Node>| nodes.into_iter().filter(|n| !both.contains(n)).collect();
+    let both: Vec<ThreadIr> = first(&producer).into_iter().filter(|l| theirs.contains(l)).collect();
+    let without = |nodes: Vec<ThreadIr>| nodes.into_iter().filter(|n| !both.contains(n)).collect();
     let (producer, consumer) = (without(producer), without(consumer));
     (both, producer, consumer)
 }
@@ -158,11 +164,11 @@ pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option
 }
 
 /// Replaces barriers in the code of the consumers by barriers without the producer, and puts `leave` before returns.
-fn among(nodes: Vec<Node>, scope: Scope, leave: &[Stmt]) -> Vec<Node> {
+fn among(nodes: Vec<ThreadIr>, scope: Scope, leave: &[Stmt]) -> Vec<ThreadIr> {
     let Scope::Consumers { number, threads } = scope else { unreachable!("a warp-specialized program") };
     rewritten(nodes, &mut |n| match n {
-        Node::Barrier { site } => vec![call!(Device::GroupBarrier; number, threads, site).into()],
-        Node::Return => vec![Node::Line(leave.to_vec()), Node::Return],
+        ThreadIr::Barrier { site } => vec![call!(Device::GroupBarrier; number, threads, site).into()],
+        ThreadIr::Return => vec![ThreadIr::Line(leave.to_vec()), ThreadIr::Return],
         n => vec![n],
     })
 }

@@ -5,7 +5,7 @@
 use crate::dtype::DType;
 use crate::thread_ir::print;
 use crate::thread_ir::walk::{exprs, mapped};
-use crate::thread_ir::{Expr, Literal, Name, Node, Stmt, Ty};
+use crate::thread_ir::{Expr, Literal, Name, Stmt, ThreadIr, Ty};
 use std::collections::HashMap;
 
 /// The functions, and the function and the numbers of each configuration.
@@ -46,9 +46,9 @@ impl Number {
 }
 
 /// Groups configurations whose bodies differ in numbers alone.
-pub fn share(bodies: &[Vec<Node>]) -> Shared {
+pub fn share(bodies: &[Vec<ThreadIr>]) -> Shared {
     let mut groups: Vec<Vec<usize>> = vec![];
-    let mut known: HashMap<Vec<Node>, usize> = HashMap::new();
+    let mut known: HashMap<Vec<ThreadIr>, usize> = HashMap::new();
     for (i, body) in bodies.iter().enumerate() {
         let common = mapped(body, &mut |e| {
             let Number { dtype, .. } = Number::of(e)?;
@@ -75,8 +75,8 @@ pub fn share(bodies: &[Vec<Node>]) -> Shared {
 
 /// The body for all members, and its numbers in `p.numbers`: a column has one number of each member. Numbers that are
 /// equal in all members stay literals, and numbers that always change together are one.
-fn function(members: &[&[Node]]) -> (String, Vec<Vec<Number>>) {
-    let numbers = |body: &[Node]| {
+fn function(members: &[&[ThreadIr]]) -> (String, Vec<Vec<Number>>) {
+    let numbers = |body: &[ThreadIr]| {
         let mut out = vec![];
         exprs(body, &mut |e| out.extend(Number::of(e)));
         out
@@ -99,9 +99,9 @@ fn function(members: &[&[Node]]) -> (String, Vec<Vec<Number>>) {
     let define = |(n, column): (usize, &Vec<Number>)| {
         let ty = column[0].dtype.map_or(Ty::Usize, Ty::from);
         let number = Expr::from(Name::Numbers).element(n).cast(ty.clone());
-        Node::from(Stmt::define(Name::Number(n), ty, number))
+        ThreadIr::from(Stmt::define(Name::Number(n), ty, number))
     };
-    let body: Vec<Node> = columns.iter().enumerate().map(define).chain(body).collect();
+    let body: Vec<ThreadIr> = columns.iter().enumerate().map(define).chain(body).collect();
     (print::body(&body), columns)
 }
 
@@ -114,13 +114,13 @@ mod tests {
         Expr::Literal(Literal::Configured { value, dtype })
     }
 
-    fn body(block: i128, shape: i128, offset: i128) -> Vec<Node> {
+    fn body(block: i128, shape: i128, offset: i128) -> Vec<ThreadIr> {
         let shape = || configured(shape, None);
         let each = call!(Cpu::Each; Expr::Array(vec![shape(), shape()]).by_ref(), configured(7, None));
         let print = call!(Cpu::Print; configured(offset, Some(DType::I32)));
         vec![
             Stmt::bind(Name::Program, configured(block, Some(DType::U64))).into(),
-            Node::Loop { body: vec![each.into(), print.into()] },
+            ThreadIr::Loop { body: vec![each.into(), print.into()] },
         ]
     }
 

@@ -1,7 +1,7 @@
 //! The thread-level program of one instance, as typed nodes. [`codegen`](crate::codegen) builds them; only
 //! [`mod@print`] makes text of them, and no pass reads that text.
 //!
-//! A [`Node`] is a step with control flow, an access to global memory or a scratch buffer. Its statements ([`Stmt`])
+//! A [`ThreadIr`] is a step with control flow, an access to global memory or a scratch buffer. Its statements ([`Stmt`])
 //! and expressions ([`Expr`]) are those of Rust, and [`Function`] has the effects of calls. [`verify`] states the
 //! invariants.
 
@@ -32,5 +32,5 @@ pub(crate) use build::{call, closure, next_number};
 pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{BufferPart, Local, Name};
-pub use node::{Const, ConstValue, Lowered, Node};
+pub use node::{Const, ConstValue, Lowered, ThreadIr};
 pub use trace::TraceEvent;

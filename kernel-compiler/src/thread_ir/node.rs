@@ -9,7 +9,7 @@ use crate::plan::warp_specialized::TensorMap;
 
 /// A step of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
+pub enum ThreadIr {
     /// Statements of one line.
     Line(Vec<Stmt>),
     /// An access to global memory or to a shared array, for the barriers that keep a program's accesses to one array in
@@ -42,19 +42,19 @@ pub enum Node {
         /// A `bool`.
         cond: Expr,
         /// The steps for true.
-        then: Vec<Node>,
+        then: Vec<ThreadIr>,
         /// The steps for false.
-        other: Vec<Node>,
+        other: Vec<ThreadIr>,
     },
     /// A loop that ends at a `Break` or a `Return` alone.
     Loop {
         /// The steps of an iteration.
-        body: Vec<Node>,
+        body: Vec<ThreadIr>,
     },
     /// Braces around steps.
     Block {
         /// The steps. Names that they define are unknown after the block.
-        body: Vec<Node>,
+        body: Vec<ThreadIr>,
     },
     /// The end of the innermost loop.
     Break,
@@ -64,17 +64,17 @@ pub enum Node {
     Return,
 }
 
-impl Node {
+impl ThreadIr {
     /// A shared array's elements become zero.
-    pub fn clear(stmts: Vec<Stmt>, array: usize, site: u32) -> Node {
+    pub fn clear(stmts: Vec<Stmt>, array: usize, site: u32) -> ThreadIr {
         let array = Array::Shared(array);
         let access = Access { array, memory: array, kind: AccessKind::Clear, elements: None, at: StmtId::NONE, site };
-        Node::Access { stmts, access }
+        ThreadIr::Access { stmts, access }
     }
 
     /// An access to an array, which lies in a memory ([`Access::memory`]). Its kind is the effect of the call in it
     /// that accesses the array's memory.
-    pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], elements: Option<Elements>, site: u32) -> Node {
+    pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], elements: Option<Elements>, site: u32) -> ThreadIr {
         let of = |effect: Effect| match array {
             Array::Shared(_) => kind_of_shared(effect),
             Array::Param(_) | Array::Pointees { .. } => kind_of_global(effect),
@@ -88,38 +88,38 @@ impl Node {
             })
         });
         let kind = kind.expect("a call that reaches the array");
-        Node::Access { stmts, access: Access { array, memory, kind, elements, at: StmtId::NONE, site } }
+        ThreadIr::Access { stmts, access: Access { array, memory, kind, elements, at: StmtId::NONE, site } }
     }
 
     /// A scratch buffer that threads store to, and then load from.
-    pub(crate) fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> Node {
-        Node::Scratch { bytes, steps: vec![vec![store], vec![load]], at: StmtId::NONE, site }
+    pub(crate) fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> ThreadIr {
+        ThreadIr::Scratch { bytes, steps: vec![vec![store], vec![load]], at: StmtId::NONE, site }
     }
 
     /// An exchange or an access of this statement; any other node as it is.
-    pub(crate) fn of_statement(mut self, s: StmtId) -> Node {
+    pub(crate) fn of_statement(mut self, s: StmtId) -> ThreadIr {
         match &mut self {
-            Node::Scratch { at, .. } | Node::Access { access: Access { at, .. }, .. } => *at = s,
+            ThreadIr::Scratch { at, .. } | ThreadIr::Access { access: Access { at, .. }, .. } => *at = s,
             _ => {}
         }
         self
     }
 
     /// The loop's end, under a condition.
-    pub(crate) fn break_if(cond: Expr) -> Node {
-        Node::If { cond, then: vec![Node::Break], other: vec![] }
+    pub(crate) fn break_if(cond: Expr) -> ThreadIr {
+        ThreadIr::If { cond, then: vec![ThreadIr::Break], other: vec![] }
     }
 }
 
-impl From<Stmt> for Node {
-    fn from(s: Stmt) -> Node {
-        Node::Line(vec![s])
+impl From<Stmt> for ThreadIr {
+    fn from(s: Stmt) -> ThreadIr {
+        ThreadIr::Line(vec![s])
     }
 }
 
-impl From<Expr> for Node {
-    fn from(e: Expr) -> Node {
-        Node::Line(vec![Stmt::Expr(e)])
+impl From<Expr> for ThreadIr {
+    fn from(e: Expr) -> ThreadIr {
+        ThreadIr::Line(vec![Stmt::Expr(e)])
     }
 }
 
@@ -169,7 +169,7 @@ pub struct Lowered {
     /// The statements before the body: parts of layouts, and variables of the kernel.
     pub(crate) prologue: Vec<Stmt>,
     /// The steps that every thread of a block runs.
-    pub(crate) body: Vec<Node>,
+    pub(crate) body: Vec<ThreadIr>,
     /// Bytes of dynamic shared memory of a thread block.
     pub shared_bytes: usize,
     /// The first of these bytes: shared arrays, then scratch buffers.

@@ -3,7 +3,7 @@
 use super::expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 use super::function::Function;
 use super::name::{BufferPart, Local, Name};
-use super::node::{Const, ConstValue, Lowered, Node};
+use super::node::{Const, ConstValue, Lowered, ThreadIr};
 use crate::dtype::{DType, register, rust_type};
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -23,7 +23,7 @@ impl Lowered {
 }
 
 /// Nodes as the body of a function.
-pub(crate) fn body(body: &[Node]) -> String {
+pub(crate) fn body(body: &[ThreadIr]) -> String {
     let mut out = String::new();
     nodes(body, &Rust, 1, &mut out).expect("a string takes all");
     out
@@ -57,24 +57,24 @@ pub(super) fn pad(depth: usize) -> String {
     "    ".repeat(depth)
 }
 
-pub(super) fn nodes<F: Form>(body: &[Node], form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn nodes<F: Form>(body: &[ThreadIr], form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
     body.iter().try_for_each(|n| node(n, form, depth, out))
 }
 
-fn node<F: Form>(n: &Node, form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
+fn node<F: Form>(n: &ThreadIr, form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
     let (pad, end) = (pad(depth), F::END);
     match n {
-        Node::Line(stmts) | Node::Access { stmts, .. } => form.stmts(stmts, depth, out),
-        Node::Barrier { site } => form.barrier(*site, depth, out),
+        ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } => form.stmts(stmts, depth, out),
+        ThreadIr::Barrier { site } => form.barrier(*site, depth, out),
         // Only in programs whose scratch buffers have no offsets yet, which are never compiled.
-        Node::Scratch { bytes, steps, .. } => {
+        ThreadIr::Scratch { bytes, steps, .. } => {
             writeln!(out, "{pad}scratch of {bytes} bytes")?;
             steps.iter().try_for_each(|step| {
                 writeln!(out, "{pad}step")?;
                 form.stmts(step, depth + 1, out)
             })
         }
-        Node::If { cond, then, other } => {
+        ThreadIr::If { cond, then, other } => {
             writeln!(out, "{pad}if {cond} {{")?;
             nodes(then, form, depth + 1, out)?;
             if !other.is_empty() {
@@ -83,14 +83,14 @@ fn node<F: Form>(n: &Node, form: &F, depth: usize, out: &mut dyn Write) -> fmt::
             }
             writeln!(out, "{pad}}}")
         }
-        Node::Loop { body } | Node::Block { body } => {
-            writeln!(out, "{pad}{}", if matches!(n, Node::Loop { .. }) { "loop {" } else { "{" })?;
+        ThreadIr::Loop { body } | ThreadIr::Block { body } => {
+            writeln!(out, "{pad}{}", if matches!(n, ThreadIr::Loop { .. }) { "loop {" } else { "{" })?;
             nodes(body, form, depth + 1, out)?;
             writeln!(out, "{pad}}}")
         }
-        Node::Break => writeln!(out, "{pad}break{end}"),
-        Node::Continue => writeln!(out, "{pad}continue{end}"),
-        Node::Return => writeln!(out, "{pad}return{end}"),
+        ThreadIr::Break => writeln!(out, "{pad}break{end}"),
+        ThreadIr::Continue => writeln!(out, "{pad}continue{end}"),
+        ThreadIr::Return => writeln!(out, "{pad}return{end}"),
     }
 }
 

@@ -15,7 +15,7 @@ use super::build::call;
 use super::expr::{Expr, Stmt, Ty};
 use super::function::{Device, Effect, Function};
 use super::name::Name;
-use super::node::{Lowered, Node};
+use super::node::{Lowered, ThreadIr};
 use std::mem;
 use steps::{Kind, Step, Steps};
 use tilewright_types::{TraceLayout, TracePhase};
@@ -47,12 +47,12 @@ pub(crate) fn insert(lowered: &mut Lowered, params: &[String], layout: &TraceLay
 }
 
 /// Whether a node has marks alone.
-pub(super) fn is_marks(n: &Node) -> bool {
+pub(super) fn is_marks(n: &ThreadIr) -> bool {
     let is_mark = |s: &Stmt| match s {
         Stmt::Assign(_, Expr::Call(c)) | Stmt::Expr(Expr::Call(c)) => c.effect() == Effect::Mark,
         _ => false,
     };
-    matches!(n, Node::Line(stmts) if !stmts.is_empty() && stmts.iter().all(is_mark))
+    matches!(n, ThreadIr::Line(stmts) if !stmts.is_empty() && stmts.iter().all(is_mark))
 }
 
 /// What is open around a step.
@@ -79,7 +79,7 @@ struct Part {
 
 impl Marks<'_> {
     /// The nodes of a block with marks.
-    fn block(&mut self, nodes: Vec<Node>) -> Vec<Node> {
+    fn block(&mut self, nodes: Vec<ThreadIr>) -> Vec<ThreadIr> {
         let parts: Vec<Part> = nodes.iter().enumerate().flat_map(|(i, n)| self.parts(i, n)).collect();
         // Of each part: the event that begins before it, and the one that ends after it.
         let mut runs: Vec<[Option<u32>; 2]> = vec![[None; 2]; parts.len()];
@@ -110,50 +110,50 @@ impl Marks<'_> {
         out
     }
 
-    fn parts(&self, node: usize, n: &Node) -> Vec<Part> {
+    fn parts(&self, node: usize, n: &ThreadIr) -> Vec<Part> {
         let of = |s: &Stmt, array| {
             let step = self.steps.step(s, array);
             Part { node, is_scalar: step.is_none() && defines_scalar(s), step }
         };
         match n {
-            Node::Line(stmts) => stmts.iter().map(|s| of(s, None)).collect(),
-            Node::Access { stmts, access } => stmts.iter().map(|s| of(s, Some(access.array))).collect(),
+            ThreadIr::Line(stmts) => stmts.iter().map(|s| of(s, None)).collect(),
+            ThreadIr::Access { stmts, access } => stmts.iter().map(|s| of(s, Some(access.array))).collect(),
             n => vec![Part { node, step: self.steps.step_of_node(n), is_scalar: false }],
         }
     }
 
-    fn node(&mut self, n: Node, parts: Vec<(Part, [Option<u32>; 2])>, out: &mut Vec<Node>) {
+    fn node(&mut self, n: ThreadIr, parts: Vec<(Part, [Option<u32>; 2])>, out: &mut Vec<ThreadIr>) {
         let whole = || parts.first().and_then(|(p, [begin, _])| Some(((*begin)?, p.step.as_ref()?)));
         match n {
-            Node::Line(stmts) => out.push(Node::Line(self.stmts(stmts, &parts))),
-            Node::Access { stmts, access } => {
-                out.push(Node::Access { stmts: self.stmts(stmts, &parts), access });
+            ThreadIr::Line(stmts) => out.push(ThreadIr::Line(self.stmts(stmts, &parts))),
+            ThreadIr::Access { stmts, access } => {
+                out.push(ThreadIr::Access { stmts: self.stmts(stmts, &parts), access });
             }
-            Node::Barrier { .. } => {
+            ThreadIr::Barrier { .. } => {
                 let (event, _) = whole().expect("a barrier is a step");
                 out.extend([self.begin(event, None).into(), n, self.mark(event, TracePhase::End, None).into()]);
             }
-            Node::Loop { body } => match whole() {
+            ThreadIr::Loop { body } => match whole() {
                 // Nothing in it has marks, but for what leaves it.
                 Some((event, _)) => {
                     out.push(self.begin(event, None).into());
                     self.around.extend([Around::Event(event), Around::Loop]);
                     let body = self.jumps(body);
                     self.around.truncate(self.around.len() - 2);
-                    out.extend([Node::Loop { body }, self.mark(event, TracePhase::End, None).into()]);
+                    out.extend([ThreadIr::Loop { body }, self.mark(event, TracePhase::End, None).into()]);
                 }
                 None => out.push(self.looped(body)),
             },
-            Node::If { cond, then, other } => {
+            ThreadIr::If { cond, then, other } => {
                 let (then, other) = (self.block(then), self.block(other));
-                out.push(Node::If { cond, then, other });
+                out.push(ThreadIr::If { cond, then, other });
             }
-            Node::Block { body } => {
+            ThreadIr::Block { body } => {
                 let body = self.block(body);
-                out.push(Node::Block { body });
+                out.push(ThreadIr::Block { body });
             }
-            Node::Break | Node::Continue | Node::Return => out.extend(self.jump(n)),
-            Node::Scratch { .. } => unreachable!("scratch buffers have their places"),
+            ThreadIr::Break | ThreadIr::Continue | ThreadIr::Return => out.extend(self.jump(n)),
+            ThreadIr::Scratch { .. } => unreachable!("scratch buffers have their places"),
         }
     }
 
@@ -175,18 +175,18 @@ impl Marks<'_> {
     }
 
     /// A loop that is no event. Its iterations are events where a loop in it has some.
-    fn looped(&mut self, body: Vec<Node>) -> Node {
+    fn looped(&mut self, body: Vec<ThreadIr>) -> ThreadIr {
         self.around.push(Around::Loop);
         let body = match self.has_marked_loop(&body) {
             true => self.iteration(body),
             false => self.block(body),
         };
         self.around.pop();
-        Node::Loop { body }
+        ThreadIr::Loop { body }
     }
 
     /// The iteration begins behind the tests for the end of the loop, and behind the number of the iteration.
-    fn iteration(&mut self, mut body: Vec<Node>) -> Vec<Node> {
+    fn iteration(&mut self, mut body: Vec<ThreadIr>) -> Vec<ThreadIr> {
         let tests = body.iter().take_while(|n| is_test(n)).count();
         let number = body.get(tests).and_then(iteration_number);
         let rest = body.split_off(tests + usize::from(number.is_some()));
@@ -206,10 +206,10 @@ impl Marks<'_> {
     }
 
     /// The least line of the events in nodes; 0 without any.
-    fn first_line(&self, nodes: &[Node]) -> u32 {
+    fn first_line(&self, nodes: &[ThreadIr]) -> u32 {
         let mut least = None;
         let mut see = |line: u32| least = [least, Some(line)].into_iter().flatten().filter(|l| *l > 0).min();
-        let mut todo: Vec<&Node> = nodes.iter().collect();
+        let mut todo: Vec<&ThreadIr> = nodes.iter().collect();
         while let Some(n) = todo.pop() {
             self.parts(0, n).into_iter().filter_map(|p| p.step).for_each(|s| see(s.line));
             todo.extend(n.blocks().into_iter().flatten());
@@ -218,36 +218,36 @@ impl Marks<'_> {
     }
 
     /// Whether a loop in these nodes has events, or is one.
-    fn has_marked_loop(&self, nodes: &[Node]) -> bool {
+    fn has_marked_loop(&self, nodes: &[ThreadIr]) -> bool {
         nodes.iter().any(|n| {
             let inner = n.blocks();
-            let looped = matches!(n, Node::Loop { .. }) && (self.is_marked(n) || self.has_marks(inner[0]));
+            let looped = matches!(n, ThreadIr::Loop { .. }) && (self.is_marked(n) || self.has_marks(inner[0]));
             looped || inner.into_iter().any(|b| self.has_marked_loop(b))
         })
     }
 
-    fn has_marks(&self, nodes: &[Node]) -> bool {
+    fn has_marks(&self, nodes: &[ThreadIr]) -> bool {
         nodes.iter().any(|n| self.is_marked(n) || n.blocks().into_iter().any(|b| self.has_marks(b)))
     }
 
-    fn is_marked(&self, n: &Node) -> bool {
+    fn is_marked(&self, n: &ThreadIr) -> bool {
         self.parts(0, n).iter().any(|p| p.step.is_some())
     }
 
     /// Nodes without marks of their own, but for jumps.
-    fn jumps(&mut self, nodes: Vec<Node>) -> Vec<Node> {
+    fn jumps(&mut self, nodes: Vec<ThreadIr>) -> Vec<ThreadIr> {
         let mut out = vec![];
         for n in nodes {
             match n {
-                Node::If { cond, then, other } => {
+                ThreadIr::If { cond, then, other } => {
                     let (then, other) = (self.jumps(then), self.jumps(other));
-                    out.push(Node::If { cond, then, other });
+                    out.push(ThreadIr::If { cond, then, other });
                 }
-                Node::Block { body } => {
+                ThreadIr::Block { body } => {
                     let body = self.jumps(body);
-                    out.push(Node::Block { body });
+                    out.push(ThreadIr::Block { body });
                 }
-                Node::Break | Node::Continue | Node::Return => out.extend(self.jump(n)),
+                ThreadIr::Break | ThreadIr::Continue | ThreadIr::Return => out.extend(self.jump(n)),
                 n => out.push(n),
             }
         }
@@ -255,15 +255,15 @@ impl Marks<'_> {
     }
 
     /// A jump, behind the ends of the events that it leaves.
-    fn jump(&self, n: Node) -> Vec<Node> {
-        let leaves_program = matches!(n, Node::Return);
+    fn jump(&self, n: ThreadIr) -> Vec<ThreadIr> {
+        let leaves_program = matches!(n, ThreadIr::Return);
         let left = self.around.iter().rev().take_while(|a| leaves_program || matches!(a, Around::Event(_)));
         let ends = left.filter_map(|a| match a {
             Around::Event(event) => Some(self.mark(*event, TracePhase::End, None)),
             Around::Loop => None,
         });
         let ends: Vec<Stmt> = ends.chain(leaves_program.then(|| self.end())).collect();
-        let line = (!ends.is_empty()).then_some(Node::Line(ends));
+        let line = (!ends.is_empty()).then_some(ThreadIr::Line(ends));
         line.into_iter().chain([n]).collect()
     }
 
@@ -311,13 +311,13 @@ fn defines_scalar(s: &Stmt) -> bool {
 }
 
 /// A test for the end of a loop, before an iteration.
-fn is_test(n: &Node) -> bool {
-    matches!(n, Node::If { then, other, .. } if matches!(then[..], [Node::Break]) && other.is_empty())
+fn is_test(n: &ThreadIr) -> bool {
+    matches!(n, ThreadIr::If { then, other, .. } if matches!(then[..], [ThreadIr::Break]) && other.is_empty())
 }
 
 /// The number of the iteration that a line defines.
-fn iteration_number(n: &Node) -> Option<Name> {
-    let Node::Line(stmts) = n else { return None };
+fn iteration_number(n: &ThreadIr) -> Option<Name> {
+    let ThreadIr::Line(stmts) = n else { return None };
     match stmts.first()? {
         Stmt::Let { name: name @ Name::Value(_), value: Some(Expr::Name(Name::Next(_))), .. } => Some(*name),
         _ => None,
@@ -325,8 +325,8 @@ fn iteration_number(n: &Node) -> Option<Name> {
 }
 
 /// Whether what follows nodes is not reached, as far as the last one says.
-fn ends_in_jump(nodes: &[Node]) -> bool {
-    matches!(nodes.last(), Some(Node::Break | Node::Continue | Node::Return))
+fn ends_in_jump(nodes: &[ThreadIr]) -> bool {
+    matches!(nodes.last(), Some(ThreadIr::Break | ThreadIr::Continue | ThreadIr::Return))
 }
 
 /// A mark of an event, by its number and its phase; none of a call that is no mark of an event.

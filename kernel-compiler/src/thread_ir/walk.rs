@@ -1,7 +1,7 @@
 //! Visits of thread-level code.
 
 use super::expr::{Asm, Body, Call, Closure, Expr, Generic, Scratch, Stmt};
-use super::node::{Const, ConstValue, Lowered, Node};
+use super::node::{Const, ConstValue, Lowered, ThreadIr};
 
 impl Expr {
     /// Calls `visit` with the expression and all in it, outer before inner.
@@ -175,12 +175,12 @@ impl Expr {
     }
 }
 
-impl Node {
+impl ThreadIr {
     /// The blocks in it.
-    pub(crate) fn blocks(&self) -> [&[Node]; 2] {
+    pub(crate) fn blocks(&self) -> [&[ThreadIr]; 2] {
         match self {
-            Node::If { then, other, .. } => [then, other],
-            Node::Loop { body } | Node::Block { body } => [body, &[]],
+            ThreadIr::If { then, other, .. } => [then, other],
+            ThreadIr::Loop { body } | ThreadIr::Block { body } => [body, &[]],
             _ => [&[], &[]],
         }
     }
@@ -188,9 +188,9 @@ impl Node {
     /// Its own expressions, without those of its blocks.
     pub(crate) fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
-            Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
-            Node::Scratch { steps, .. } => steps.iter().flatten().for_each(|s| s.walk(visit)),
-            Node::If { cond, .. } => cond.walk(visit),
+            ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
+            ThreadIr::Scratch { steps, .. } => steps.iter().flatten().for_each(|s| s.walk(visit)),
+            ThreadIr::If { cond, .. } => cond.walk(visit),
             _ => {}
         }
     }
@@ -211,10 +211,10 @@ impl Lowered {
         size
     }
 
-    /// Whether all threads of its block, or of a role, ever wait for each other at a [`Node::Barrier`].
+    /// Whether all threads of its block, or of a role, ever wait for each other at a [`ThreadIr::Barrier`].
     pub(crate) fn has_barriers(&self) -> bool {
         let mut found = false;
-        walk(&self.body, &mut |n| found |= matches!(n, Node::Barrier { .. }));
+        walk(&self.body, &mut |n| found |= matches!(n, ThreadIr::Barrier { .. }));
         found
     }
 
@@ -227,38 +227,40 @@ impl Lowered {
 }
 
 /// A copy of nodes in which `with` replaces expressions. Those for which it returns none are copied.
-pub(crate) fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<Node> {
+pub(crate) fn mapped(nodes: &[ThreadIr], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<ThreadIr> {
     let mut out = vec![];
     for n in nodes {
         let stmts = |stmts: &[Stmt], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
             stmts.iter().map(|s| s.mapped(with)).collect::<Vec<_>>()
         };
         out.push(match n {
-            Node::Line(line) => Node::Line(stmts(line, with)),
-            Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
-            Node::Scratch { bytes, steps, at, site } => {
+            ThreadIr::Line(line) => ThreadIr::Line(stmts(line, with)),
+            ThreadIr::Access { stmts: line, access } => {
+                ThreadIr::Access { stmts: stmts(line, with), access: access.clone() }
+            }
+            ThreadIr::Scratch { bytes, steps, at, site } => {
                 let steps = steps.iter().map(|step| stmts(step, with)).collect();
-                Node::Scratch { bytes: *bytes, steps, at: *at, site: *site }
+                ThreadIr::Scratch { bytes: *bytes, steps, at: *at, site: *site }
             }
-            Node::If { cond, then, other } => {
+            ThreadIr::If { cond, then, other } => {
                 let cond = cond.mapped(with);
-                Node::If { cond, then: mapped(then, with), other: mapped(other, with) }
+                ThreadIr::If { cond, then: mapped(then, with), other: mapped(other, with) }
             }
-            Node::Loop { body } => Node::Loop { body: mapped(body, with) },
-            Node::Block { body } => Node::Block { body: mapped(body, with) },
-            Node::Barrier { .. } | Node::Break | Node::Continue | Node::Return => n.clone(),
+            ThreadIr::Loop { body } => ThreadIr::Loop { body: mapped(body, with) },
+            ThreadIr::Block { body } => ThreadIr::Block { body: mapped(body, with) },
+            ThreadIr::Barrier { .. } | ThreadIr::Break | ThreadIr::Continue | ThreadIr::Return => n.clone(),
         });
     }
     out
 }
 
 /// Calls `visit` with all expressions of nodes.
-pub(crate) fn exprs<'e>(nodes: &'e [Node], visit: &mut dyn FnMut(&'e Expr)) {
+pub(crate) fn exprs<'e>(nodes: &'e [ThreadIr], visit: &mut dyn FnMut(&'e Expr)) {
     walk(nodes, &mut |n| n.walk_own(visit));
 }
 
 /// Calls `visit` with all nodes, outer before inner.
-pub fn walk<'n>(nodes: &'n [Node], visit: &mut dyn FnMut(&'n Node)) {
+pub fn walk<'n>(nodes: &'n [ThreadIr], visit: &mut dyn FnMut(&'n ThreadIr)) {
     for n in nodes {
         visit(n);
         n.blocks().into_iter().for_each(|b| walk(b, visit));
@@ -266,15 +268,15 @@ pub fn walk<'n>(nodes: &'n [Node], visit: &mut dyn FnMut(&'n Node)) {
 }
 
 /// Replaces each node, from the innermost on, with the nodes that `with` makes of it.
-pub(crate) fn rewritten(nodes: Vec<Node>, with: &mut dyn FnMut(Node) -> Vec<Node>) -> Vec<Node> {
+pub(crate) fn rewritten(nodes: Vec<ThreadIr>, with: &mut dyn FnMut(ThreadIr) -> Vec<ThreadIr>) -> Vec<ThreadIr> {
     let mut out = vec![];
     for n in nodes {
         let n = match n {
-            Node::If { cond, then, other } => {
-                Node::If { cond, then: rewritten(then, with), other: rewritten(other, with) }
+            ThreadIr::If { cond, then, other } => {
+                ThreadIr::If { cond, then: rewritten(then, with), other: rewritten(other, with) }
             }
-            Node::Loop { body } => Node::Loop { body: rewritten(body, with) },
-            Node::Block { body } => Node::Block { body: rewritten(body, with) },
+            ThreadIr::Loop { body } => ThreadIr::Loop { body: rewritten(body, with) },
+            ThreadIr::Block { body } => ThreadIr::Block { body: rewritten(body, with) },
             n => n,
         };
         out.extend(with(n));

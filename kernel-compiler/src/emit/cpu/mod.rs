@@ -10,14 +10,15 @@ use crate::dtype::DType;
 use crate::ir::{self, Atomic, Binary, Combine, Func, Op, StmtKind, Value, Var};
 use crate::plan::cpu::{Access, CpuPlan, Form, of_all_elements};
 use crate::thread_ir::{
-    Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure, next_number,
+    Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Stmt, ThreadIr, Ty, call, closure,
+    next_number,
 };
 use crate::thread_ir::{print, verify::verify_cpu};
 use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
 /// are [configured](Literal::Configured).
-pub(crate) fn body(f: &Func, plan: &CpuPlan) -> Vec<Node> {
+pub(crate) fn body(f: &Func, plan: &CpuPlan) -> Vec<ThreadIr> {
     let mut cx = Writer { f, plan, blocks: vec![vec![]], at_hand: HashMap::new() };
     for (i, v) in f.vars.iter().enumerate() {
         let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
@@ -37,7 +38,7 @@ struct Writer<'a> {
     f: &'a Func,
     plan: &'a CpuPlan,
     /// Code under construction, innermost block last.
-    blocks: Vec<Vec<Node>>,
+    blocks: Vec<Vec<ThreadIr>>,
     /// Any element of a tile, by [`Expr::Register`].
     at_hand: HashMap<Value, Expr>,
 }
@@ -54,7 +55,7 @@ fn of_i(value: impl Into<Expr>) -> Expr {
 }
 
 impl Writer<'_> {
-    fn node(&mut self, n: impl Into<Node>) {
+    fn node(&mut self, n: impl Into<ThreadIr>) {
         self.blocks.last_mut().expect("a block").push(n.into());
     }
 
@@ -120,7 +121,7 @@ impl Writer<'_> {
         }
     }
 
-    fn nested(&mut self, first: Vec<Node>, stmts: &[ir::Stmt]) -> Vec<Node> {
+    fn nested(&mut self, first: Vec<ThreadIr>, stmts: &[ir::Stmt]) -> Vec<ThreadIr> {
         self.blocks.push(first);
         let outer = self.at_hand.clone();
         self.block(stmts);
@@ -161,24 +162,26 @@ impl Writer<'_> {
             }
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(vec![], then), self.nested(vec![], other));
-                self.node(Node::If { cond: (*cond).into(), then, other });
+                self.node(ThreadIr::If { cond: (*cond).into(), then, other });
             }
             StmtKind::For { iv, lo, hi, step, body, .. } => {
                 let (i, ty) = (Name::Next(*iv), Ty::from(f.ty(*iv).dtype));
                 self.line(Stmt::variable(i, Some(ty.clone()), Some((*lo).into())));
                 let next = Stmt::assign(i, next_number(f, i, *hi, *step));
-                let head =
-                    vec![Node::break_if(Expr::from(i).not_less(*hi)), Node::Line(vec![Stmt::define(*iv, ty, i), next])];
+                let head = vec![
+                    ThreadIr::break_if(Expr::from(i).not_less(*hi)),
+                    ThreadIr::Line(vec![Stmt::define(*iv, ty, i), next]),
+                ];
                 let body = self.nested(head, body);
-                self.node(Node::Loop { body });
+                self.node(ThreadIr::Loop { body });
             }
             StmtKind::Loop { body } => {
                 let body = self.nested(vec![], body);
-                self.node(Node::Loop { body });
+                self.node(ThreadIr::Loop { body });
             }
-            StmtKind::Break => self.node(Node::Break),
-            StmtKind::Continue => self.node(Node::Continue),
-            StmtKind::Return => self.node(Node::Return),
+            StmtKind::Break => self.node(ThreadIr::Break),
+            StmtKind::Continue => self.node(ThreadIr::Continue),
+            StmtKind::Return => self.node(ThreadIr::Return),
             StmtKind::Assert { cond, message, span } => {
                 let all = match f.ty(*cond).is_scalar() {
                     true => (*cond).into(),

@@ -5,7 +5,7 @@ use crate::plan::warp_specialized::TensorMap;
 use crate::thread_ir::expr::{Call, Expr, Literal, Stmt};
 use crate::thread_ir::function::{Counted, Device, Effect, Function};
 use crate::thread_ir::name::{BufferPart, Name};
-use crate::thread_ir::node::Node;
+use crate::thread_ir::node::ThreadIr;
 use crate::thread_ir::walk::walk;
 
 /// The kind of an event. Of a statement with several calls the greatest one counts.
@@ -148,19 +148,19 @@ impl Steps<'_> {
     }
 
     /// The step that a whole node is.
-    pub fn step_of_node(&self, n: &Node) -> Option<Step> {
+    pub fn step_of_node(&self, n: &ThreadIr) -> Option<Step> {
         match n {
-            Node::Barrier { site } => Some(Step { kind: Kind::Barrier, subject: None, value: None, line: *site }),
-            Node::Loop { body } => self.poll(body),
+            ThreadIr::Barrier { site } => Some(Step { kind: Kind::Barrier, subject: None, value: None, line: *site }),
+            ThreadIr::Loop { body } => self.poll(body),
             _ => None,
         }
     }
 
     /// A loop that waits for other programs: it loads by atomics, and has no step but these and barriers.
-    fn poll(&self, body: &[Node]) -> Option<Step> {
+    fn poll(&self, body: &[ThreadIr]) -> Option<Step> {
         let (mut polls, mut others) = (None, false);
         walk(body, &mut |n| {
-            others |= matches!(n, Node::Loop { .. });
+            others |= matches!(n, ThreadIr::Loop { .. });
             n.walk_own(&mut |e| {
                 let Expr::Call(c) = e else { return };
                 match kind(c) {

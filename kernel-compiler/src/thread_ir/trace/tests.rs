@@ -4,7 +4,7 @@ use crate::front::library::Libraries;
 use crate::front::module;
 use crate::thread_ir::expr::{Expr, Stmt};
 use crate::thread_ir::function::{Device, Function};
-use crate::thread_ir::node::{Lowered, Node};
+use crate::thread_ir::node::{Lowered, ThreadIr};
 use crate::thread_ir::trace::of_event;
 use crate::thread_ir::verify;
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -57,18 +57,20 @@ fn kept(stmts: &[Stmt], left_out: usize, n: &mut usize) -> Vec<Stmt> {
 }
 
 /// Nodes without the mark of a number, counted on in `n`.
-fn without(nodes: &[Node], left_out: usize, n: &mut usize) -> Vec<Node> {
+fn without(nodes: &[ThreadIr], left_out: usize, n: &mut usize) -> Vec<ThreadIr> {
     let mut out = vec![];
     for node in nodes {
         out.push(match node {
-            Node::Line(stmts) => Node::Line(kept(stmts, left_out, n)),
-            Node::Access { stmts, access } => Node::Access { stmts: kept(stmts, left_out, n), access: access.clone() },
-            Node::If { cond, then, other } => {
-                let then = without(then, left_out, n);
-                Node::If { cond: cond.clone(), then, other: without(other, left_out, n) }
+            ThreadIr::Line(stmts) => ThreadIr::Line(kept(stmts, left_out, n)),
+            ThreadIr::Access { stmts, access } => {
+                ThreadIr::Access { stmts: kept(stmts, left_out, n), access: access.clone() }
             }
-            Node::Loop { body } => Node::Loop { body: without(body, left_out, n) },
-            Node::Block { body } => Node::Block { body: without(body, left_out, n) },
+            ThreadIr::If { cond, then, other } => {
+                let then = without(then, left_out, n);
+                ThreadIr::If { cond: cond.clone(), then, other: without(other, left_out, n) }
+            }
+            ThreadIr::Loop { body } => ThreadIr::Loop { body: without(body, left_out, n) },
+            ThreadIr::Block { body } => ThreadIr::Block { body: without(body, left_out, n) },
             other => other.clone(),
         });
     }
@@ -97,7 +99,7 @@ fn a_missing_mark_is_found() {
 #[test]
 fn events_that_do_not_nest_are_found() {
     let mut lowered = traced(Variant { width: Width::Vectors, mma: MmaPath::MmaSync });
-    let of = |event: u32, phase: TracePhase| -> Node {
+    let of = |event: u32, phase: TracePhase| -> ThreadIr {
         let mark = super::call!(Device::Trace; [256u32]; crate::thread_ir::Name::Trace, phase.mark(event), 0);
         Stmt::assign(crate::thread_ir::Name::Trace, mark).into()
     };

@@ -6,7 +6,7 @@
 use crate::thread_ir::expr::{BinaryOp, Call, Expr, Literal, Stmt, Ty};
 use crate::thread_ir::function::{Counted, Device, Effect, Function};
 use crate::thread_ir::name::Name;
-use crate::thread_ir::node::{Lowered, Node};
+use crate::thread_ir::node::{Lowered, ThreadIr};
 use crate::thread_ir::trace::is_marks;
 use std::collections::HashSet;
 
@@ -38,33 +38,33 @@ struct Barriers {
 type Checked = Result<(), String>;
 
 impl Barriers {
-    fn nodes(&mut self, nodes: &[Node], here: Threads) -> Checked {
+    fn nodes(&mut self, nodes: &[ThreadIr], here: Threads) -> Checked {
         for (i, n) in nodes.iter().enumerate() {
             match n {
-                Node::Line(stmts) | Node::Access { stmts, .. } => {
+                ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } => {
                     let next = nodes[i + 1..].iter().find(|n| !is_marks(n));
-                    let ends = matches!(next, Some(Node::Return));
+                    let ends = matches!(next, Some(ThreadIr::Return));
                     stmts.iter().try_for_each(|s| self.stmt(s, here, ends))?;
                 }
-                Node::Scratch { .. } => {}
-                Node::Barrier { .. } => self.counted(Counted::Block, None, here, false)?,
-                Node::If { cond, then, other } => {
+                ThreadIr::Scratch { .. } => {}
+                ThreadIr::Barrier { .. } => self.counted(Counted::Block, None, here, false)?,
+                ThreadIr::If { cond, then, other } => {
                     let (then_here, other_here) = self.parts(cond, here);
                     self.nodes(then, then_here)?;
                     self.nodes(other, other_here)?;
                 }
-                Node::Loop { body } => {
+                ThreadIr::Loop { body } => {
                     self.loops.push(here);
                     self.nodes(body, here)?;
                     self.loops.pop();
                 }
-                Node::Block { body } => self.nodes(body, here)?,
-                Node::Break | Node::Continue => {
+                ThreadIr::Block { body } => self.nodes(body, here)?,
+                ThreadIr::Break | ThreadIr::Continue => {
                     if self.loops.last().is_some_and(|l| *l != here) {
                         return Err("some of the threads that run a loop leave it, or its iteration, alone".into());
                     }
                 }
-                Node::Return => {
+                ThreadIr::Return => {
                     if here == Threads::Some {
                         return Err("some threads leave the program alone".into());
                     }

@@ -3,7 +3,7 @@
 use crate::thread_ir::expr::{BinaryOp, Call, Expr, Literal, Scratch, Stmt};
 use crate::thread_ir::function::{Device, Function};
 use crate::thread_ir::name::{BufferPart, Name};
-use crate::thread_ir::node::{ConstValue, Lowered, Node};
+use crate::thread_ir::node::{ConstValue, Lowered, ThreadIr};
 use crate::thread_ir::walk::walk;
 use std::collections::{HashMap, HashSet};
 
@@ -62,7 +62,7 @@ impl Bounds {
         }
         lowered.prologue.iter().for_each(|s| out.note(s));
         walk(&lowered.body, &mut |n| {
-            if let Node::Line(stmts) = n {
+            if let ThreadIr::Line(stmts) = n {
                 stmts.iter().for_each(|s| out.note(s));
             }
         });

@@ -3,7 +3,7 @@
 use crate::plan::access_order::Access;
 use crate::thread_ir::expr::{Call, Expr, Literal, Stmt};
 use crate::thread_ir::function::{Counted, Effect};
-use crate::thread_ir::node::Node;
+use crate::thread_ir::node::ThreadIr;
 
 /// What is known of the ways to a step.
 pub trait State: Clone + PartialEq {
@@ -44,31 +44,31 @@ impl<'v, S: State> Flow<'v, S> {
     }
 
     /// Without a state no way leads to the nodes, or behind them.
-    pub fn nodes(&mut self, nodes: &[Node], state: &mut Option<S>) -> Checked {
+    pub fn nodes(&mut self, nodes: &[ThreadIr], state: &mut Option<S>) -> Checked {
         for n in nodes {
             let Some(here) = state else { return Ok(()) };
             match n {
-                Node::Line(stmts) => self.stmts(stmts, here)?,
-                Node::Access { stmts, access } => {
+                ThreadIr::Line(stmts) => self.stmts(stmts, here)?,
+                ThreadIr::Access { stmts, access } => {
                     (self.visit)(Step::Access(access), here)?;
                     self.stmts(stmts, here)?;
                 }
-                Node::Scratch { .. } => {}
-                Node::Barrier { .. } => here.barrier(),
-                Node::If { then, other, .. } => {
+                ThreadIr::Scratch { .. } => {}
+                ThreadIr::Barrier { .. } => here.barrier(),
+                ThreadIr::If { then, other, .. } => {
                     let mut otherwise = state.clone();
                     self.nodes(then, state)?;
                     self.nodes(other, &mut otherwise)?;
                     join(state, otherwise.as_ref());
                 }
-                Node::Loop { body } => self.looped(body, state)?,
-                Node::Block { body } => self.nodes(body, state)?,
-                Node::Break | Node::Continue => {
+                ThreadIr::Loop { body } => self.looped(body, state)?,
+                ThreadIr::Block { body } => self.nodes(body, state)?,
+                ThreadIr::Break | ThreadIr::Continue => {
                     let exits = self.exits.last_mut().expect("in a loop");
-                    join(&mut exits[usize::from(matches!(n, Node::Continue))], state.as_ref());
+                    join(&mut exits[usize::from(matches!(n, ThreadIr::Continue))], state.as_ref());
                     *state = None;
                 }
-                Node::Return => {
+                ThreadIr::Return => {
                     (self.visit)(Step::Return, here)?;
                     *state = None;
                 }
@@ -97,7 +97,7 @@ impl<'v, S: State> Flow<'v, S> {
     }
 
     /// Around again with what an iteration leaves behind, until that is nothing new.
-    fn looped(&mut self, body: &[Node], state: &mut Option<S>) -> Checked {
+    fn looped(&mut self, body: &[ThreadIr], state: &mut Option<S>) -> Checked {
         let mut entry = state.clone();
         loop {
             self.exits.push([None, None]);

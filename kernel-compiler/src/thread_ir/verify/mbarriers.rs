@@ -11,7 +11,7 @@ use super::flow::{Flow, State, Step};
 use crate::thread_ir::expr::{BinaryOp, Call, Expr, Literal, Stmt};
 use crate::thread_ir::function::{Counted, Device, Effect, Function};
 use crate::thread_ir::name::{BufferPart, Local, Name};
-use crate::thread_ir::node::{Lowered, Node};
+use crate::thread_ir::node::{Lowered, ThreadIr};
 use crate::thread_ir::walk::{exprs, walk};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,8 @@ type Checked = Result<(), String>;
 pub fn verify(lowered: &Lowered) -> Checked {
     stages_wrap(lowered)?;
     let Some(roles) = lowered.body.iter().position(is_roles) else { return outside(&lowered.body, false) };
-    let Node::If { cond: Expr::Binary(_, _, consumers), then: producer, other: consumer } = &lowered.body[roles] else {
+    let ThreadIr::If { cond: Expr::Binary(_, _, consumers), then: producer, other: consumer } = &lowered.body[roles]
+    else {
         unreachable!("roles")
     };
     outside(&lowered.body[..roles], true)?;
@@ -48,8 +49,8 @@ pub fn verify(lowered: &Lowered) -> Checked {
 }
 
 /// Whether a node parts the producer from the consumers, which share circular buffers.
-fn is_roles(n: &Node) -> bool {
-    let Node::If { cond: Expr::Binary(BinaryOp::Ge, tid, _), then, .. } = n else { return false };
+fn is_roles(n: &ThreadIr) -> bool {
+    let ThreadIr::If { cond: Expr::Binary(BinaryOp::Ge, tid, _), then, .. } = n else { return false };
     let mut hands_over = false;
     exprs(then, &mut |e| hands_over |= matches!(e, Expr::Call(c) if is_step_of_role(c.effect())));
     matches!(**tid, Expr::Name(Name::Tid)) && hands_over
@@ -68,7 +69,7 @@ fn literal(e: &Expr) -> Option<i128> {
 }
 
 /// No role's steps stand outside of the roles; mbarriers are initialized before them alone.
-fn outside(nodes: &[Node], before_roles: bool) -> Checked {
+fn outside(nodes: &[ThreadIr], before_roles: bool) -> Checked {
     let mut found = Ok(());
     exprs(nodes, &mut |e| {
         let Expr::Call(c) = e else { return };
@@ -81,12 +82,12 @@ fn outside(nodes: &[Node], before_roles: bool) -> Checked {
 }
 
 /// The arrivals that mbarriers are initialized for.
-fn initialized(nodes: &[Node]) -> Result<BTreeMap<(BufferPart, usize), i128>, String> {
+fn initialized(nodes: &[ThreadIr]) -> Result<BTreeMap<(BufferPart, usize), i128>, String> {
     let (mut out, mut last, mut fence, mut barrier) = (BTreeMap::new(), None, None, None);
     for (i, n) in nodes.iter().enumerate() {
         let mut found = vec![];
         walk(std::slice::from_ref(n), &mut |n| {
-            if let Node::Line(stmts) = n {
+            if let ThreadIr::Line(stmts) = n {
                 stmts.iter().for_each(|s| loops(s, &mut found));
             }
         });
@@ -113,7 +114,7 @@ fn initialized(nodes: &[Node]) -> Result<BTreeMap<(BufferPart, usize), i128>, St
                 call(c)
             }
         });
-        if matches!(n, Node::Barrier { .. }) {
+        if matches!(n, ThreadIr::Barrier { .. }) {
             barrier = Some(i);
         }
     }
@@ -151,10 +152,10 @@ fn mbarrier(e: &Expr) -> Option<(BufferPart, usize, &Expr)> {
 }
 
 /// The circular buffers of the tiles that consumers name.
-fn groups(consumer: &[Node]) -> BTreeMap<usize, usize> {
+fn groups(consumer: &[ThreadIr]) -> BTreeMap<usize, usize> {
     let mut out = BTreeMap::new();
     walk(consumer, &mut |n| {
-        let Node::Line(stmts) = n else { return };
+        let ThreadIr::Line(stmts) = n else { return };
         for s in stmts {
             if let Stmt::Let { name: Name::Buffer { operand_group, .. }, value: Some(e), .. } = s
                 && let [buffer] = buffers(e)[..]
@@ -250,7 +251,7 @@ struct Protocol<'a> {
 }
 
 impl Protocol<'_> {
-    fn run(&mut self, nodes: &[Node]) -> Checked {
+    fn run(&mut self, nodes: &[ThreadIr]) -> Checked {
         let mut state = Some(Stages::default());
         let mut visit = |step: Step, at: &mut Stages| match step {
             Step::Access(_) => Ok(()),
@@ -409,7 +410,7 @@ fn stmt(s: &Stmt, at: &mut Stages) -> Checked {
 fn stages_wrap(lowered: &Lowered) -> Checked {
     let mut found = Ok(());
     walk(&lowered.body, &mut |n| {
-        let (Node::Line(stmts) | Node::Access { stmts, .. }) = n else { return };
+        let (ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. }) = n else { return };
         for (i, s) in stmts.iter().enumerate() {
             let checked = match s {
                 Stmt::Let { name: Name::CircularBuffer(of, buffer), value, .. } => begins(*of, *buffer, value.as_ref()),

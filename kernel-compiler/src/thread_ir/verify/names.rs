@@ -3,7 +3,7 @@
 use crate::thread_ir::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
 use crate::thread_ir::function::{Device, Function};
 use crate::thread_ir::name::{BufferPart, Name};
-use crate::thread_ir::node::{Lowered, Node};
+use crate::thread_ir::node::{Lowered, ThreadIr};
 use std::collections::{HashMap, HashSet};
 
 pub fn verify(lowered: &Lowered) -> Checked {
@@ -20,7 +20,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
 }
 
 /// The same of a function of the CPU.
-pub(crate) fn verify_cpu(body: &[Node]) -> Checked {
+pub(crate) fn verify_cpu(body: &[ThreadIr]) -> Checked {
     let given = [Name::Program, Name::ProgramId, Name::Grid, Name::Words, Name::Numbers];
     let mut cx = Names { consts: HashSet::from(given), ..Names::default() };
     cx.scoped(|cx| cx.nodes(body))
@@ -91,7 +91,7 @@ impl Names {
         }
     }
 
-    fn nodes(&mut self, nodes: &[Node]) -> Checked {
+    fn nodes(&mut self, nodes: &[ThreadIr]) -> Checked {
         let ahead = usize::from(nodes.first().is_some_and(is_of_later_iteration));
         self.blocks_ahead += ahead;
         nodes.iter().try_for_each(|n| self.node(n))?;
@@ -99,24 +99,24 @@ impl Names {
         Ok(())
     }
 
-    fn node(&mut self, n: &Node) -> Checked {
+    fn node(&mut self, n: &ThreadIr) -> Checked {
         match n {
-            Node::Line(stmts) | Node::Access { stmts, .. } => self.stmts(stmts),
-            Node::Scratch { .. } => Err("a scratch buffer is left without its offset in shared memory".into()),
-            Node::If { cond, then, other } => {
+            ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } => self.stmts(stmts),
+            ThreadIr::Scratch { .. } => Err("a scratch buffer is left without its offset in shared memory".into()),
+            ThreadIr::If { cond, then, other } => {
                 self.expr(cond)?;
                 self.scoped(|cx| cx.nodes(then))?;
                 self.scoped(|cx| cx.nodes(other))
             }
-            Node::Loop { body } => {
+            ThreadIr::Loop { body } => {
                 self.loops += 1;
                 self.scoped(|cx| cx.nodes(body))?;
                 self.loops -= 1;
                 Ok(())
             }
-            Node::Block { body } => self.scoped(|cx| cx.nodes(body)),
-            Node::Break | Node::Continue if self.loops == 0 => Err("a jump stands in no loop".into()),
-            Node::Break | Node::Continue | Node::Return | Node::Barrier { .. } => Ok(()),
+            ThreadIr::Block { body } => self.scoped(|cx| cx.nodes(body)),
+            ThreadIr::Break | ThreadIr::Continue if self.loops == 0 => Err("a jump stands in no loop".into()),
+            ThreadIr::Break | ThreadIr::Continue | ThreadIr::Return | ThreadIr::Barrier { .. } => Ok(()),
         }
     }
 
@@ -211,8 +211,8 @@ impl Names {
 }
 
 /// Whether a block begins with the number of a later iteration as the value of the loop's variable.
-fn is_of_later_iteration(first: &Node) -> bool {
-    let Node::Line(stmts) = first else { return false };
+fn is_of_later_iteration(first: &ThreadIr) -> bool {
+    let ThreadIr::Line(stmts) = first else { return false };
     matches!(stmts.first(), Some(Stmt::Let { value: Some(Expr::Name(Name::Ahead(_))), .. }))
 }
 

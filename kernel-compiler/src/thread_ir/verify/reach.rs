@@ -8,7 +8,7 @@ use crate::plan::access_order::{Access, AccessKind};
 use crate::thread_ir::expr::{BinaryOp, Call, Expr, Generic, Literal, Method, Stmt, Ty};
 use crate::thread_ir::function::{Device, Effect, Function};
 use crate::thread_ir::name::{Local, Name};
-use crate::thread_ir::node::{ConstValue, Lowered, Node};
+use crate::thread_ir::node::{ConstValue, Lowered, ThreadIr};
 use crate::thread_ir::walk::walk;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -74,7 +74,7 @@ impl Reaches {
         let mut equal = HashMap::new();
         let mut first_of = HashMap::<Array, usize>::new();
         walk(&lowered.body, &mut |n| {
-            if let Node::Access { access, .. } = n
+            if let ThreadIr::Access { access, .. } = n
                 && let Some(word) = apart.of.get(&std::ptr::from_ref(access)).and_then(Reach::first_word)
             {
                 let first = *first_of.entry(access.memory).or_insert(word);
@@ -246,38 +246,42 @@ struct Context {
 }
 
 impl Context {
-    fn nodes(&mut self, nodes: &[Node]) {
+    fn nodes(&mut self, nodes: &[ThreadIr]) {
         for n in nodes {
             match n {
-                Node::Line(stmts) => stmts.iter().for_each(|s| self.stmt(s)),
-                Node::Access { stmts, access } => {
+                ThreadIr::Line(stmts) => stmts.iter().for_each(|s| self.stmt(s)),
+                ThreadIr::Access { stmts, access } => {
                     if let Some(reach) = self.access(stmts, access.kind) {
                         self.reaches.insert(access, reach);
                     }
                 }
-                Node::If { then, other, .. } => {
+                ThreadIr::If { then, other, .. } => {
                     self.block(then);
                     self.block(other);
                     self.forget(then);
                     self.forget(other);
                 }
-                Node::Loop { body } => {
+                ThreadIr::Loop { body } => {
                     // An iteration begins with what the one before has left.
                     self.forget(body);
                     self.block(body);
                     self.forget(body);
                 }
-                Node::Block { body } => {
+                ThreadIr::Block { body } => {
                     self.block(body);
                     self.forget(body);
                 }
-                Node::Scratch { .. } | Node::Barrier { .. } | Node::Break | Node::Continue | Node::Return => {}
+                ThreadIr::Scratch { .. }
+                | ThreadIr::Barrier { .. }
+                | ThreadIr::Break
+                | ThreadIr::Continue
+                | ThreadIr::Return => {}
             }
         }
     }
 
     /// Names of a block are unknown behind it.
-    fn block(&mut self, nodes: &[Node]) {
+    fn block(&mut self, nodes: &[ThreadIr]) {
         let first = self.before.len();
         self.nodes(nodes);
         self.end_of_block(first);
@@ -305,10 +309,10 @@ impl Context {
     }
 
     /// What nodes may have assigned is unknown.
-    fn forget(&mut self, nodes: &[Node]) {
+    fn forget(&mut self, nodes: &[ThreadIr]) {
         let mut names = HashSet::new();
         walk(nodes, &mut |n| {
-            if let Node::Line(stmts) | Node::Access { stmts, .. } = n {
+            if let ThreadIr::Line(stmts) | ThreadIr::Access { stmts, .. } = n {
                 assigned(stmts, &mut names);
             }
         });

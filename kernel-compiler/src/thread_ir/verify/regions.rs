@@ -8,7 +8,7 @@ use super::flow::{Flow, State, Step};
 use crate::thread_ir::expr::{BinaryOp, Call, Expr, Generic, Ty};
 use crate::thread_ir::function::{Device, Effect, Function};
 use crate::thread_ir::name::{BufferPart, Name};
-use crate::thread_ir::node::{ConstValue, Lowered, Node};
+use crate::thread_ir::node::{ConstValue, Lowered, ThreadIr};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Checked = Result<(), String>;
@@ -31,8 +31,8 @@ pub fn verify(lowered: &Lowered) -> Checked {
 
 /// The threads that use these bytes: those in front of a producer.
 pub(super) fn consumers(lowered: &Lowered) -> u32 {
-    let first_producer = |n: &Node| match n {
-        Node::If { cond, .. } => compared(cond).filter(|c| c.0 == BinaryOp::Ge).map(|c| c.1),
+    let first_producer = |n: &ThreadIr| match n {
+        ThreadIr::If { cond, .. } => compared(cond).filter(|c| c.0 == BinaryOp::Ge).map(|c| c.1),
         _ => None,
     };
     lowered.body.iter().find_map(first_producer).unwrap_or(lowered.threads)

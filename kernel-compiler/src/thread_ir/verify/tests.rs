@@ -7,7 +7,7 @@ use super::{verify, verify_cpu};
 use crate::dtype::DType;
 use crate::ir::{StmtId, Value, Var};
 use crate::thread_ir::{
-    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Lowered, Name, Node, Scratch, Stmt, Ty,
+    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Lowered, Name, Scratch, Stmt, ThreadIr, Ty,
     call, closure,
 };
 
@@ -15,7 +15,7 @@ const THREADS: u32 = 384;
 const CONSUMERS: u32 = 256;
 
 /// A program of three warpgroups with 128 bytes of scratch memory.
-fn program(body: Vec<Node>) -> Lowered {
+fn program(body: Vec<ThreadIr>) -> Lowered {
     Lowered { body, threads: THREADS, shared_bytes: 1024, scratch_bytes: 128, ..Lowered::default() }
 }
 
@@ -31,27 +31,27 @@ fn refuses(l: &Lowered, part_of_message: &str) {
 }
 
 #[track_caller]
-fn refuses_body(body: Vec<Node>, part_of_message: &str) {
+fn refuses_body(body: Vec<ThreadIr>, part_of_message: &str) {
     refuses(&program(body), part_of_message);
 }
 
-fn define(v: u32, value: impl Into<Expr>) -> Node {
+fn define(v: u32, value: impl Into<Expr>) -> ThreadIr {
     Stmt::define(Value(v), Ty::U32, value).into()
 }
 
-fn when(cond: Expr, then: Vec<Node>) -> Node {
-    Node::If { cond, then, other: vec![] }
+fn when(cond: Expr, then: Vec<ThreadIr>) -> ThreadIr {
+    ThreadIr::If { cond, then, other: vec![] }
 }
 
 fn tid() -> Expr {
     Name::Tid.into()
 }
 
-fn barrier() -> Node {
-    Node::Barrier { site: 0 }
+fn barrier() -> ThreadIr {
+    ThreadIr::Barrier { site: 0 }
 }
 
-fn named(id: impl Into<Expr>, threads: u32) -> Node {
+fn named(id: impl Into<Expr>, threads: u32) -> ThreadIr {
     call!(Device::GroupBarrier; id.into(), threads, 0).into()
 }
 
@@ -87,8 +87,8 @@ fn names_of_cpu_functions_follow_the_same_rules() {
 fn a_name_ends_with_its_block() {
     for block in [
         when(true.into(), vec![define(0, 1)]),
-        Node::Block { body: vec![define(0, 1)] },
-        Node::Loop { body: vec![define(0, 1), Node::Break] },
+        ThreadIr::Block { body: vec![define(0, 1)] },
+        ThreadIr::Loop { body: vec![define(0, 1), ThreadIr::Break] },
     ] {
         refuses_body(vec![block, define(1, Value(0))], "`v0` is used");
     }
@@ -98,7 +98,7 @@ fn a_name_ends_with_its_block() {
 
 #[test]
 fn a_name_is_defined_once_in_a_block() {
-    accepts(&program(vec![Node::Block { body: vec![define(0, 2)] }, define(0, 1)]));
+    accepts(&program(vec![ThreadIr::Block { body: vec![define(0, 2)] }, define(0, 1)]));
     refuses_body(vec![define(0, 1), define(0, 2)], "`v0` is defined twice in a block");
     refuses_body(vec![Stmt::define(Name::Tid, Ty::U32, 0).into()], "`tid` is defined, but stands for something");
     let consts = [word(Name::Staging, 512), word(Name::Staging, 512)].concat();
@@ -108,16 +108,16 @@ fn a_name_is_defined_once_in_a_block() {
 #[test]
 fn values_are_not_hidden_by_an_inner_block() {
     refuses_body(vec![define(0, 1), when(true.into(), vec![define(0, 2)])], "`v0` is defined in a block and around it");
-    refuses_body(vec![define(0, 1), Node::Block { body: vec![define(0, 2)] }], "in a block and around it");
+    refuses_body(vec![define(0, 1), ThreadIr::Block { body: vec![define(0, 2)] }], "in a block and around it");
     // Branches, and the roles of a program, have values of their own.
-    let roles = Node::If { cond: true.into(), then: vec![define(0, 1)], other: vec![define(0, 2)] };
+    let roles = ThreadIr::If { cond: true.into(), then: vec![define(0, 1)], other: vec![define(0, 2)] };
     accepts(&program(vec![roles]));
     // So does a block of copies for a later iteration.
     let ahead = Name::Ahead(Value(0));
     let copies = vec![define(0, ahead), define(1, 2)];
-    let counter = Node::from(Stmt::variable(ahead, Some(Ty::U32), Some(0.into())));
-    accepts(&program(vec![counter, define(0, 1), define(1, 1), Node::Block { body: copies }]));
-    let temporary = || Node::from(Stmt::bind(Name::Temporary(0), 1));
+    let counter = ThreadIr::from(Stmt::variable(ahead, Some(Ty::U32), Some(0.into())));
+    accepts(&program(vec![counter, define(0, 1), define(1, 1), ThreadIr::Block { body: copies }]));
+    let temporary = || ThreadIr::from(Stmt::bind(Name::Temporary(0), 1));
     accepts(&program(vec![temporary(), when(true.into(), vec![temporary()])]));
 }
 
@@ -131,7 +131,7 @@ fn sums_keep_their_name_when_they_are_awaited() {
 #[test]
 fn only_variables_are_assigned_to() {
     let var = Name::Var(Var(0));
-    let assign = || Node::from(Stmt::assign(var, 1));
+    let assign = || ThreadIr::from(Stmt::assign(var, 1));
     accepts(&program(vec![Stmt::variable(var, Some(Ty::U32), None).into(), assign()]));
     refuses_body(vec![assign()], "`m0` is assigned to, but not defined");
     refuses_body(vec![Stmt::bind(var, 0).into(), assign()], "`m0` is assigned to, but is no variable");
@@ -143,14 +143,14 @@ fn only_variables_are_assigned_to() {
 fn nothing_is_left_open() {
     refuses_body(vec![define(0, Expr::Register)], "for any register is used for none");
     refuses_body(vec![define(0, Expr::Scratch(Scratch::Unplaced))], "has no offset");
-    let scratch = Node::Scratch { bytes: 8, steps: vec![], at: StmtId::NONE, site: 0 };
+    let scratch = ThreadIr::Scratch { bytes: 8, steps: vec![], at: StmtId::NONE, site: 0 };
     refuses_body(vec![scratch], "a scratch buffer is left");
 }
 
 #[test]
 fn jumps_stand_in_loops() {
-    refuses_body(vec![Node::Break], "in no loop");
-    refuses_body(vec![Node::Loop { body: vec![Node::Break] }, Node::Continue], "in no loop");
+    refuses_body(vec![ThreadIr::Break], "in no loop");
+    refuses_body(vec![ThreadIr::Loop { body: vec![ThreadIr::Break] }, ThreadIr::Continue], "in no loop");
 }
 
 // --- barriers ---
@@ -160,7 +160,7 @@ fn all_threads_come_to_a_barrier_of_all() {
     accepts(&program(vec![define(0, 1), when(Value(0).into(), vec![barrier()])]));
     for cond in [tid().equals(0), tid().less(32), tid().not_less(CONSUMERS), call!(Device::Opaque; tid().equals(0))] {
         refuses_body(vec![when(cond.clone(), vec![barrier()])], "a barrier counts all 384 threads");
-        let in_else = Node::If { cond: cond.clone(), then: vec![], other: vec![barrier()] };
+        let in_else = ThreadIr::If { cond: cond.clone(), then: vec![], other: vec![barrier()] };
         refuses_body(vec![in_else], "a barrier counts all 384 threads");
         let call = Stmt::Expr(call!(Device::Barrier; 0));
         refuses_body(vec![Stmt::If { cond, then: vec![call] }.into()], "a barrier counts all 384 threads");
@@ -180,15 +180,15 @@ fn what_is_made_of_the_threads_number_parts_threads() {
         refuses_body(vec![s.into(), when(cond, vec![barrier()])], "a barrier counts all 384 threads");
     }
     // A scalar of the kernel is the same for all threads, whatever it was reduced from.
-    let part = Node::from(Stmt::define(Name::Temporary(0), Ty::U32, tid()));
+    let part = ThreadIr::from(Stmt::define(Name::Temporary(0), Ty::U32, tid()));
     let cond = Expr::from(Value(0)).equals(0);
     accepts(&program(vec![part, define(0, Name::Temporary(0)), when(cond, vec![barrier()])]));
 }
 
 #[test]
 fn a_role_has_barriers_of_its_own_threads() {
-    let roles = |producer: Vec<Node>, consumer: Vec<Node>| {
-        vec![Node::If { cond: tid().not_less(CONSUMERS), then: producer, other: consumer }]
+    let roles = |producer: Vec<ThreadIr>, consumer: Vec<ThreadIr>| {
+        vec![ThreadIr::If { cond: tid().not_less(CONSUMERS), then: producer, other: consumer }]
     };
     accepts(&program(roles(vec![named(1, THREADS - CONSUMERS)], vec![named(2, CONSUMERS)])));
     refuses_body(roles(vec![], vec![named(1, THREADS)]), "a barrier counts 384 threads");
@@ -201,7 +201,7 @@ fn a_role_has_barriers_of_its_own_threads() {
 #[test]
 fn whole_warpgroups_come_to_theirs() {
     let of_warpgroup = || named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
-    accepts(&program(vec![Node::If { cond: tid().not_less(256), then: vec![], other: vec![of_warpgroup()] }]));
+    accepts(&program(vec![ThreadIr::If { cond: tid().not_less(256), then: vec![], other: vec![of_warpgroup()] }]));
     refuses_body(vec![when(tid().not_less(320), vec![of_warpgroup()])], "a barrier counts 128 threads");
     refuses_body(vec![when(tid().less(128), vec![of_warpgroup()])], "a barrier counts 128 threads");
     refuses_body(vec![named(Expr::from(2) + (Name::Tid >> 6).group(), 64)], "a barrier counts 64 threads");
@@ -209,12 +209,12 @@ fn whole_warpgroups_come_to_theirs() {
 
 #[test]
 fn threads_of_a_cluster_meet_together_or_as_they_leave() {
-    let sync = || Node::from(call!(Device::ClusterSync; 0));
-    let in_role = |nodes: Vec<Node>| vec![when(tid().not_less(CONSUMERS), nodes)];
+    let sync = || ThreadIr::from(call!(Device::ClusterSync; 0));
+    let in_role = |nodes: Vec<ThreadIr>| vec![when(tid().not_less(CONSUMERS), nodes)];
     accepts(&program(vec![sync()]));
-    accepts(&program(in_role(vec![sync(), Node::Return])));
+    accepts(&program(in_role(vec![sync(), ThreadIr::Return])));
     refuses_body(in_role(vec![sync()]), "a barrier counts all threads of a cluster");
-    refuses_body(vec![when(tid().less(7), vec![sync(), Node::Return])], "all threads of a cluster");
+    refuses_body(vec![when(tid().less(7), vec![sync(), ThreadIr::Return])], "all threads of a cluster");
 }
 
 #[test]
@@ -225,10 +225,10 @@ fn a_barrier_is_a_statement() {
 
 #[test]
 fn threads_leave_together() {
-    let jump = |jump: Node| vec![Node::Loop { body: vec![when(tid().equals(0), vec![jump]), barrier()] }];
-    refuses_body(jump(Node::Break), "leave it, or its iteration, alone");
-    refuses_body(jump(Node::Continue), "leave it, or its iteration, alone");
-    refuses_body(vec![when(tid().less(7), vec![Node::Return])], "some threads leave the program alone");
+    let jump = |jump: ThreadIr| vec![ThreadIr::Loop { body: vec![when(tid().equals(0), vec![jump]), barrier()] }];
+    refuses_body(jump(ThreadIr::Break), "leave it, or its iteration, alone");
+    refuses_body(jump(ThreadIr::Continue), "leave it, or its iteration, alone");
+    refuses_body(vec![when(tid().less(7), vec![ThreadIr::Return])], "some threads leave the program alone");
 }
 
 // --- shared memory ---
@@ -237,11 +237,11 @@ fn at(offset: usize, bytes: usize) -> Expr {
     closure([Local::Ignored], Expr::Scratch(Scratch::Placed { offset, bytes }))
 }
 
-fn store(offset: usize, bytes: usize) -> Node {
+fn store(offset: usize, bytes: usize) -> ThreadIr {
     call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; at(offset, bytes), 0).into()
 }
 
-fn load(offset: usize, bytes: usize) -> Node {
+fn load(offset: usize, bytes: usize) -> ThreadIr {
     call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; at(offset, bytes), 0).into()
 }
 
@@ -291,7 +291,7 @@ fn an_exchange_is_awaited_before_it_is_loaded() {
 #[test]
 fn a_scratch_buffer_is_updated_between_barriers() {
     let update = |offset: usize, bytes: usize| {
-        Node::from(call!(Device::SharedAtomicAdd; [DType::U32, 1u32]; at(offset, bytes), 0))
+        ThreadIr::from(call!(Device::SharedAtomicAdd; [DType::U32, 1u32]; at(offset, bytes), 0))
     };
     let zeroed = || vec![store(0, 64), barrier()];
     accepts(&program([zeroed(), vec![update(0, 64), barrier(), load(0, 64)]].concat()));
@@ -326,11 +326,12 @@ fn an_exchange_is_loaded_before_its_bytes_are_used_again() {
     let first = || vec![store(0, 64), barrier(), load(0, 64)];
     accepts(&program([first(), vec![store(64, 64), barrier(), load(64, 64)]].concat()));
     refuses_body([first(), vec![store(32, 64)]].concat(), "while other threads may still load");
-    refuses_body(vec![Node::Loop { body: first() }], "while other threads may still load");
-    accepts(&program(vec![Node::Loop { body: [vec![barrier()], first()].concat() }]));
-    accepts(&program(vec![Node::Loop { body: [first(), vec![Node::Break]].concat() }]));
-    let round = [first(), vec![define(0, 1), when(Value(0).into(), vec![Node::Continue]), Node::Break]].concat();
-    refuses_body(vec![Node::Loop { body: round }], "while other threads may still load");
+    refuses_body(vec![ThreadIr::Loop { body: first() }], "while other threads may still load");
+    accepts(&program(vec![ThreadIr::Loop { body: [vec![barrier()], first()].concat() }]));
+    accepts(&program(vec![ThreadIr::Loop { body: [first(), vec![ThreadIr::Break]].concat() }]));
+    let round =
+        [first(), vec![define(0, 1), when(Value(0).into(), vec![ThreadIr::Continue]), ThreadIr::Break]].concat();
+    refuses_body(vec![ThreadIr::Loop { body: round }], "while other threads may still load");
 }
 
 #[test]
@@ -382,7 +383,7 @@ fn what_constants_name_lies_apart_within_the_programs_bytes() {
 // --- matrices, staging buffers and stages of `cp.async` ---
 
 /// A program with a matrix of 256 bytes, 128 bytes of staging and two stages of 64 bytes.
-fn regions(body: Vec<Node>) -> Lowered {
+fn regions(body: Vec<ThreadIr>) -> Lowered {
     let of_buffer = [(BufferPart::Start, 512), (BufferPart::Bytes, 64), (BufferPart::Stages, 2)];
     let of_buffer = of_buffer.map(|(of, n)| word(Name::CircularBuffer(of, 0), n)).concat();
     let consts = vec![word(Name::Staging, 128), word(Name::Matrix(0), 256), of_buffer];
@@ -390,11 +391,11 @@ fn regions(body: Vec<Node>) -> Lowered {
     Lowered { consts, staging: 128, matrices: vec![256], prologue: vec![read], ..program(body) }
 }
 
-fn store_at(at: Expr) -> Node {
+fn store_at(at: Expr) -> ThreadIr {
     call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; closure([Local::R], at), 0).into()
 }
 
-fn fence() -> Node {
+fn fence() -> ThreadIr {
     call!(Device::ProxyFence; 0).into()
 }
 
@@ -413,7 +414,8 @@ fn threads_stay_within_what_constants_name() {
     refuses(&regions(vec![store_at(stage() + of_thread(31))]), "reaches byte 127, and `read0` ends at 64");
     // The producer's threads come behind those that store.
     let of_warpgroup = |groups: u32| Name::Staging + (Name::Tid >> 7).group() * 64 + groups;
-    let roles = |at: Expr| vec![Node::If { cond: tid().not_less(CONSUMERS), then: vec![], other: vec![store_at(at)] }];
+    let roles =
+        |at: Expr| vec![ThreadIr::If { cond: tid().not_less(CONSUMERS), then: vec![], other: vec![store_at(at)] }];
     accepts(&regions(roles(of_warpgroup(60))));
     refuses(&regions(roles(of_warpgroup(64))), "`STAGING` ends at 256");
 }
@@ -421,10 +423,11 @@ fn threads_stay_within_what_constants_name() {
 #[test]
 fn a_matrix_is_stored_fenced_awaited_and_multiplied() {
     let store = || store_at(Name::Matrix(0) + 0);
-    let multiply = || Node::from(call!(Device::Wgmma; [DType::F16]; closure([Local::M, Local::K], Name::Matrix(0))));
+    let multiply =
+        || ThreadIr::from(call!(Device::Wgmma; [DType::F16]; closure([Local::M, Local::K], Name::Matrix(0))));
     let once = || vec![barrier(), store(), fence(), barrier(), multiply()];
     accepts(&regions(once()));
-    accepts(&regions(vec![Node::Loop { body: once() }]));
+    accepts(&regions(vec![ThreadIr::Loop { body: once() }]));
     let before = "matrix 0 is multiplied before all threads have stored it, with a proxy fence";
     refuses(&regions(vec![store(), barrier(), multiply()]), before);
     refuses(&regions(vec![store(), fence(), multiply()]), before);
@@ -432,7 +435,7 @@ fn a_matrix_is_stored_fenced_awaited_and_multiplied() {
     refuses(&regions(vec![multiply()]), before);
     let again = "matrix 0 is stored to while other threads may still multiply it";
     refuses(&regions([once(), once()[1..].to_vec()].concat()), again);
-    refuses(&regions(vec![Node::Loop { body: once()[1..].to_vec() }]), again);
+    refuses(&regions(vec![ThreadIr::Loop { body: once()[1..].to_vec() }]), again);
     // A warpgroup's barrier does not count the others.
     let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
     refuses(&regions(vec![store(), fence(), of_warpgroup, multiply()]), before);
@@ -449,23 +452,23 @@ fn scratch_buffers_come_behind_the_shared_arrays() {
 fn a_chunk_is_stored_fenced_awaited_and_copied() {
     let chunk = |n: u32| Name::Staging + (Name::Tid >> 7).group() * 32 + n;
     let of_warpgroup = || named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
-    let store = |n: u32| Node::from(call!(Device::Stmatrix; chunk(n), 0, 0));
-    let copy = |n: u32| Node::from(call!(Device::TmaStore; [0u32, Generic::Inferred]; chunk(n), 0, 0, true, 0));
-    let read = |later: u32| Node::from(call!(Device::TmaStoreWaitRead; [later]; 0));
+    let store = |n: u32| ThreadIr::from(call!(Device::Stmatrix; chunk(n), 0, 0));
+    let copy = |n: u32| ThreadIr::from(call!(Device::TmaStore; [0u32, Generic::Inferred]; chunk(n), 0, 0, true, 0));
+    let read = |later: u32| ThreadIr::from(call!(Device::TmaStoreWaitRead; [later]; 0));
     let put = |n: u32, later: u32| vec![read(later), of_warpgroup(), store(n), fence(), of_warpgroup(), copy(n)];
     let two = |later: u32| [put(0, later), put(16, later), put(0, later), put(16, later)].concat();
     // The last copy may be in flight while its neighbor is stored to.
     accepts(&regions(two(1)));
-    accepts(&regions(vec![Node::Loop { body: two(0) }]));
+    accepts(&regions(vec![ThreadIr::Loop { body: two(0) }]));
     let overwritten = "the staging chunk at 0 is stored to while it may still be read";
     refuses(&regions(two(2)), overwritten);
-    refuses(&regions(vec![Node::Loop { body: put(0, 1) }]), overwritten);
+    refuses(&regions(vec![ThreadIr::Loop { body: put(0, 1) }]), overwritten);
     // One thread waits: the others learn it at a barrier.
     refuses(&regions([put(0, 0), vec![read(0), store(0)]].concat()), overwritten);
     let before = "TMA copies the staging chunk at 0 before it is stored and fenced";
     refuses(&regions(vec![store(0), of_warpgroup(), copy(0)]), before);
     refuses(&regions(vec![store(0), fence(), copy(0)]), before);
-    let load = || Node::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; closure([Local::R], chunk(0)), 0));
+    let load = || ThreadIr::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; closure([Local::R], chunk(0)), 0));
     accepts(&regions(vec![store(0), of_warpgroup(), load(), of_warpgroup(), store(0)]));
     refuses(&regions(vec![store(0), load()]), "is loaded before all threads have stored to it");
     refuses(&regions(vec![store(0), of_warpgroup(), load(), store(0)]), overwritten);
@@ -475,24 +478,26 @@ fn a_chunk_is_stored_fenced_awaited_and_copied() {
 fn a_stage_is_awaited_before_it_is_read_and_read_before_it_is_filled() {
     let at = |part: BufferPart| Name::CircularBuffer(part, 0);
     let variable =
-        |part: BufferPart| Node::from(Stmt::variable(at(part), Some(Ty::U32), Some(at(BufferPart::Start).into())));
+        |part: BufferPart| ThreadIr::from(Stmt::variable(at(part), Some(Ty::U32), Some(at(BufferPart::Start).into())));
     let place = |part: BufferPart| closure([Local::R], at(part) + 0);
-    let fill = || Node::from(call!(Device::CopyAhead; [DType::U32, 1u32, 1u32, false]; place(BufferPart::Write), 0));
-    let by_registers = || Node::from(call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; place(BufferPart::Write), 0));
-    let read = || Node::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; place(BufferPart::Read), 0));
-    let wait = || Node::from(call!(Device::CpAsyncWait; [0u32]; 0));
+    let fill =
+        || ThreadIr::from(call!(Device::CopyAhead; [DType::U32, 1u32, 1u32, false]; place(BufferPart::Write), 0));
+    let by_registers =
+        || ThreadIr::from(call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; place(BufferPart::Write), 0));
+    let read = || ThreadIr::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; place(BufferPart::Read), 0));
+    let wait = || ThreadIr::from(call!(Device::CpAsyncWait; [0u32]; 0));
     let next = |part: BufferPart| {
         let end = at(BufferPart::Start) + at(BufferPart::Stages) * at(BufferPart::Bytes);
         let wrap = Stmt::If {
             cond: Expr::from(at(part)).equals(end),
             then: vec![Stmt::assign(at(part), at(BufferPart::Start))],
         };
-        Node::Line(vec![Stmt::Update(BinaryOp::Add, at(part), at(BufferPart::Bytes).into()), wrap])
+        ThreadIr::Line(vec![Stmt::Update(BinaryOp::Add, at(part), at(BufferPart::Bytes).into()), wrap])
     };
-    let program = |first: Vec<Node>, iteration: Vec<Node>| {
+    let program = |first: Vec<ThreadIr>, iteration: Vec<ThreadIr>| {
         let begin = vec![variable(BufferPart::Write), variable(BufferPart::Read)];
         let iteration = [iteration, vec![next(BufferPart::Read), next(BufferPart::Write)]].concat();
-        let body = [begin, first, vec![Node::Loop { body: iteration }]].concat();
+        let body = [begin, first, vec![ThreadIr::Loop { body: iteration }]].concat();
         Lowered { prologue: vec![], ..regions(body) }
     };
     accepts(&program(vec![fill()], vec![wait(), barrier(), fill(), read()]));
