@@ -183,11 +183,11 @@ impl<'a> NumPrograms<'a> {
 
     /// No iteration of a grid-stride loop reads memory that another iteration wrote: another program may do that one.
     fn memory(&self, body: &[Stmt]) -> Result<(), OrderDependence> {
-        let strided = walk(body).filter_map(|s| match &s.kind {
+        let mut strided = walk(body).filter_map(|s| match &s.kind {
             StmtKind::For { body, .. } if self.is_grid_stride(s) => Some(body),
             _ => None,
         });
-        strided.map(|body| self.iteration(body)).collect()
+        strided.try_for_each(|body| self.iteration(body))
     }
 
     /// A load of an array that the iteration stores to is of the elements that are stored, or in shared memory behind a

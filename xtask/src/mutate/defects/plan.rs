@@ -39,6 +39,8 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
             ("barriers-forget-the-last-round", "what an iteration leaves behind is unknown to the next one"),
             ("barriers-forget-a-branch", "what `else` leaves behind is unknown after it"),
         ],
+    ),
+    (
         "plan/cpu/mod.rs",
         &[(
             "cpu-variable-read-late",
