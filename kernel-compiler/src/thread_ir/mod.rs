@@ -1,9 +1,9 @@
 //! The thread-level program of one instance, as typed nodes. [`codegen`](crate::codegen) builds them; only
 //! [`mod@print`] makes text of them, and no pass reads that text.
 //!
-//! A [`ThreadIr`] is a step with control flow, an access to global memory or a scratch buffer. Its statements ([`Stmt`])
-//! and expressions ([`Expr`]) are those of Rust, and [`Function`] has the effects of calls. [`verify`] states the
-//! invariants.
+//! A [`ThreadIr`] is a step with control flow, an access to global memory or a scratch buffer. Its statements
+//! ([`Stmt`]) and expressions ([`Expr`]) are those of Rust, and [`Function`] has the effects of calls. [`verify`]
+//! states the invariants.
 
 /// Conversions of one type into another: `x: From => Into = value;`.
 macro_rules! from {
