@@ -299,12 +299,15 @@ impl<'a> Output<'a> {
 }
 
 /// In [`custom_op!`](crate::custom_op!), a tensor of rank `R` that a kernel takes as `View<T, R>`, with its strides.
+/// [`Input::view`] gives it to the kernel. [`Input`] has an example.
 pub struct View<T, const R: usize>(PhantomData<T>);
 
 /// In [`custom_op!`](crate::custom_op!), a result of rank `R` that a kernel takes as `ViewMut<T, R>`.
+/// [`Output::view`] gives it to the kernel. [`Input`] has an example.
 pub struct ViewMut<T, const R: usize>(PhantomData<T>);
 
 /// A type of a parameter that is read, in [`custom_op!`](crate::custom_op!): `&[T]`, or [`View`].
+/// [`apply`](crate::apply) has an example.
 pub trait InputType<'a> {
     /// The element type.
     type Element: TensorElement;
@@ -334,6 +337,7 @@ impl<'a, T: TensorElement, const R: usize> InputType<'a> for View<T, R> {
 }
 
 /// A type of the parameter that is written, in [`custom_op!`](crate::custom_op!): `&mut [T]`, or [`ViewMut`].
+/// [`apply`](crate::apply) has an example.
 pub trait OutputType<'a> {
     /// The element type.
     type Element: TensorElement;

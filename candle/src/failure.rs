@@ -22,7 +22,7 @@ pub enum Failure {
     Tilewright(tilewright::Error),
 }
 
-/// The result of a launch.
+/// The result of a launch. [`Failure`] has an example.
 pub type LaunchResult<T = ()> = Result<T, Failure>;
 
 impl Failure {

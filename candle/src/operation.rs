@@ -56,7 +56,7 @@ pub trait Operation<const N: usize> {
     }
 }
 
-/// Tensors that an operation takes: arrays of one to three references.
+/// Tensors that an operation takes: arrays of one to three references. [`apply`] has an example.
 pub trait Tensors<O> {
     /// The result of the operation, which the gradients of the tensors know.
     fn apply(self, op: O) -> Result<Tensor>;
@@ -126,7 +126,7 @@ pub fn apply<O, X: Tensors<O>>(op: O, tensors: X) -> Result<Tensor> {
     tensors.apply(op)
 }
 
-/// As [`apply`], without gradients.
+/// As [`apply`], without gradients. [`apply`] has an example.
 ///
 /// # Errors
 /// The errors of the operation.

@@ -89,6 +89,7 @@ fn of_instances(all: &mut Vec<Remark>, k: &Kernel, is_asked: impl Fn(&Instance) 
         of_function(f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
         let of_tiles = match k.ast.requires.is_empty() {
             true => unbounded(f),
+            false if i.config.arch == Arch::Cpu => vec![],
             false => padded(f, &instances),
         };
         of_tiles.into_iter().for_each(|m| add(all, &k.name, i, m));

@@ -41,6 +41,13 @@ class Array:
         self.shape, self.dtype, self.bytes = values.shape, values.dtype, values.nbytes
         self.address = ctypes.c_uint64()
         call("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(max(self.bytes, 1)))
+        self.write(values)
+
+    def fill(self, value):
+        self.write(np.full(self.shape, value, self.dtype))
+
+    def write(self, values):
+        """New values, behind all work of the default stream."""
         source = values.ctypes.data_as(ctypes.c_void_p)
         call("cuMemcpyHtoDAsync_v2", self.address, source, ctypes.c_size_t(self.bytes), None)
         call("cuStreamSynchronize", None)
@@ -162,6 +169,7 @@ class OverTheModel(unittest.TestCase):
             run(device_x, y)
             raised = 0
             for skip in range(200):
+                y.fill(np.nan)
                 driver.model_driver_fail(None, skip, OUT_OF_MEMORY)
                 try:
                     run(device_x, y)
@@ -173,6 +181,9 @@ class OverTheModel(unittest.TestCase):
                     self.assertIsNone(failed, name)
                     break
                 raised += failed is not None
+                if failed is None:
+                    self.agree(f"{name} although call {skip} failed", y, reference(x))
+                y.fill(np.nan)
                 run(device_x, y)
                 self.agree(f"{name} after call {skip} failed", y, reference(x))
             self.assertLess(skip, 200 - 1, name)

@@ -254,9 +254,9 @@ pub mod rows {
                     (row * states + n.expand(0), (t < steps).expand(1) & (n < states).expand(0));
                 let (v, dt) = (load(u, at).mask(inside), load(delta, at).mask(inside));
                 let input = (dt * v).expand(2) * load(b, of_state).mask(has_state).expand(1);
-                // States beyond the last one stay 0 where `u` is infinite or NaN.
+                // States beyond the last one stay 0 where `u` or `delta` is infinite or NaN.
                 let input = where_(has_state.expand(1), input, 0.0);
-                let maps = (exp(dt.expand(2) * rate.expand(0)), input);
+                let maps = (where_(has_state.expand(1), exp(dt.expand(2) * rate.expand(0)), 1.0), input);
                 let (factor, shift) = scan(maps, 0, |(a, b), (c, d)| compose(a, b, c, d));
                 let h = product(factor, carry.expand(0)) + shift;
                 let read = sum(h * load(c, of_state).mask(has_state).expand(1), 2);

@@ -111,14 +111,17 @@ fn two_threads_keep_captures_out() {
     loom::model(|| {
         let s = Stream::new();
         let (one, two) = (Arc::clone(&s), Arc::clone(&s));
-        let tune = |s: Arc<Stream>| {
-            let kept_out = s.captures.keep_out(|| s.not_captured()).expect("no capture");
-            drop(kept_out);
-        };
-        let kept_out = s.captures.keep_out(|| s.not_captured()).expect("no capture");
-        let begins = loom::thread::spawn(move || one.begin().is_some());
-        tune(two);
+        let other = loom::thread::spawn(move || {
+            drop(two.captures.keep_out(|| two.not_captured()).expect("no capture"));
+        });
+        let kept_out = one.captures.keep_out(|| one.not_captured()).expect("no capture");
+        other.join().unwrap();
+        one.begin().expect("its own: the other thread keeps out no more");
+        one.end();
+        let third = Arc::clone(&s);
+        let begins = loom::thread::spawn(move || third.begin().is_some());
         assert!(!begins.join().unwrap(), "this thread still keeps captures out");
         drop(kept_out);
+        assert!(s.begin().is_some(), "nobody keeps captures out any more");
     });
 }

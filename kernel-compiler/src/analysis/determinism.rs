@@ -6,11 +6,11 @@
 //! says which program does an iteration, as long as iterations hand nothing on.
 
 use crate::diag::Code;
-use crate::ir::walk::{assigned, values, walk};
-use crate::ir::{Array, Atomic, Binary, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::walk::{assigned, made_of, values, walk};
+use crate::ir::{Address, Array, Atomic, Binary, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Why;
 use proc_macro2::Span;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Why results depend on the order, and the place in the kernel.
 pub struct OrderDependence {
@@ -183,40 +183,21 @@ impl<'a> NumPrograms<'a> {
 
     /// No iteration of a grid-stride loop reads memory that another iteration wrote: another program may do that one.
     fn memory(&self, body: &[Stmt]) -> Result<(), OrderDependence> {
-        let mut strided = walk(body).filter_map(|s| match &s.kind {
-            StmtKind::For { body, .. } if self.is_grid_stride(s) => Some(body),
-            _ => None,
-        });
-        strided.try_for_each(|body| self.iteration(body))
-    }
-
-    /// A load of an array that the iteration stores to is of the elements that are stored, or in shared memory behind a
-    /// store.
-    fn iteration(&self, body: &[Stmt]) -> Result<(), OrderDependence> {
-        let f = self.f;
-        let stored = |s: &Stmt| match &s.kind {
-            StmtKind::Store { ptr, .. } => Some((ptr.array(), Some(ptr.index))),
-            StmtKind::Clear { array, .. } => Some((Array::Shared(*array), None)),
-            _ => None,
-        };
-        let stores: Vec<(Array, Option<Value>)> = walk(body).filter_map(stored).collect();
-        let mut before: HashSet<Array> = HashSet::new();
         for s in walk(body) {
-            before.extend(stored(s).map(|(array, _)| array));
-            let StmtKind::Let(v) = s.kind else { continue };
-            let Op::Load { ptr, .. } = f.op(v) else { continue };
-            let array = ptr.array();
-            let mut of_array = stores.iter().filter(|(a, _)| *a == array).peekable();
-            let is_own = match array {
-                Array::Shared(_) => of_array.peek().is_none() || before.contains(&array),
-                Array::Param(_) | Array::Pointees { .. } => of_array.all(|(_, index)| *index == Some(ptr.index)),
-            };
-            if !is_own {
-                let why = why!(
-                    "an iteration loads elements that another one may store, and another program may do that one: \
-                     store to an array that the loop does not load"
-                );
-                return Err(OrderDependence { code: Code::NumberOfPrograms, why, span: f.span(v) });
+            if let StmtKind::For { iv, body: iteration, .. } = &s.kind
+                && self.is_grid_stride(s)
+            {
+                let written: HashSet<Array> =
+                    walk(iteration).filter_map(|s| Write::of(self.f, s)).map(|w| w.array).collect();
+                Iteration::new(self.f, *iv, iteration).check(iteration, &mut HashSet::new())?;
+                let inside: HashSet<Value> = values(iteration).collect();
+                let behind = |v: &Value| match self.f.op(*v) {
+                    Op::Load { ptr, .. } => written.contains(&ptr.array()) && !inside.contains(v),
+                    _ => false,
+                };
+                if let Some(v) = values(body).find(behind) {
+                    return state_in_memory(self.f.span(v));
+                }
             }
         }
         Ok(())
@@ -261,4 +242,139 @@ impl<'a> NumPrograms<'a> {
         }
         Ok(())
     }
+}
+
+fn state_in_memory<T>(span: Span) -> Result<T, OrderDependence> {
+    let why = why!(
+        "a load has elements that another iteration may store, and another program may do that iteration: store to an \
+         array that is not loaded"
+    );
+    Err(OrderDependence { code: Code::NumberOfPrograms, why, span })
+}
+
+/// A statement that changes elements of an array.
+struct Write {
+    array: Array,
+    /// The place of a store. None of an atomic.
+    place: Option<Address>,
+    /// Whether all elements of the array are new.
+    clears: bool,
+}
+
+impl Write {
+    fn of(f: &Func, s: &Stmt) -> Option<Write> {
+        let write = |array, place, clears| Some(Write { array, place, clears });
+        match &s.kind {
+            StmtKind::Store { ptr, .. } => write(ptr.array(), Some(ptr.clone()), false),
+            StmtKind::Clear { array, .. } => write(Array::Shared(*array), None, true),
+            StmtKind::Let(v) => match f.op(*v) {
+                Op::Atomic { op, ptr, .. } if *op != Atomic::Load => write(ptr.array(), None, false),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// An iteration of a grid-stride loop, whose loads of arrays that it writes must be of its own elements.
+struct Iteration<'a> {
+    f: &'a Func,
+    iv: Value,
+    writes: Vec<Write>,
+    /// Variables that the iteration assigns.
+    assigned: HashSet<Var>,
+    /// Equal numbers are equal values.
+    numbers: HashMap<Value, usize>,
+    number_of: HashMap<String, usize>,
+}
+
+impl<'a> Iteration<'a> {
+    fn new(f: &'a Func, iv: Value, body: &[Stmt]) -> Self {
+        let to = |s: &Stmt| if let StmtKind::Assign(var, _) = s.kind { Some(var) } else { None };
+        Iteration {
+            f,
+            iv,
+            writes: walk(body).filter_map(|s| Write::of(f, s)).collect(),
+            assigned: walk(body).filter_map(to).collect(),
+            numbers: HashMap::new(),
+            number_of: HashMap::new(),
+        }
+    }
+
+    /// `known`: arrays and places, by the numbers of base and index, that every way to here has stored. A cleared array
+    /// has no place.
+    fn check(
+        &mut self,
+        body: &[Stmt],
+        known: &mut HashSet<(Array, Option<[usize; 2]>)>,
+    ) -> Result<(), OrderDependence> {
+        let f = self.f;
+        for s in body {
+            if let StmtKind::Let(v) = s.kind
+                && let Op::Load { ptr, .. } = f.op(v)
+                && !self.is_own(ptr, known)
+            {
+                return state_in_memory(f.span(v));
+            }
+            match Write::of(f, s) {
+                Some(Write { array, clears: true, .. }) => drop(known.insert((array, None))),
+                Some(Write { array, place: Some(at), .. }) if is_unmasked(s) => {
+                    let place = self.place(&at);
+                    known.insert((array, Some(place)));
+                }
+                _ => {}
+            }
+            for block in s.blocks() {
+                self.check(block, &mut known.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a load has elements that no other iteration writes, or that this one has written before.
+    fn is_own(&mut self, ptr: &Address, known: &HashSet<(Array, Option<[usize; 2]>)>) -> bool {
+        let array = ptr.array();
+        let places: Vec<Option<Address>> =
+            self.writes.iter().filter(|w| w.array == array).map(|w| w.place.clone()).collect();
+        let place = self.place(ptr);
+        if places.is_empty() || known.contains(&(array, None)) || known.contains(&(array, Some(place))) {
+            return true;
+        }
+        let moves = made_of(self.f, ptr.index, |_| true).contains(&self.iv);
+        let is_same = |at: &Option<Address>| at.as_ref().is_some_and(|at| self.place(at) == place);
+        moves && !matches!(array, Array::Shared(_)) && places.iter().all(is_same)
+    }
+
+    fn place(&mut self, at: &Address) -> [usize; 2] {
+        // Zero for the start of an array.
+        [at.base.address().map_or(0, |v| 1 + self.number(v)), self.number(at.index)]
+    }
+
+    /// Operations on equal operands are equal, if they read neither memory nor a variable that the iteration assigns.
+    fn number(&mut self, v: Value) -> usize {
+        if let Some(&n) = self.numbers.get(&v) {
+            return n;
+        }
+        let mut op = self.f.op(v).clone();
+        let is_pure = match &op {
+            Op::ReadVar(var) => !self.assigned.contains(var),
+            Op::Load { .. } | Op::Atomic { .. } | Op::Asm { .. } | Op::LoopVar | Op::ClusterGather { .. } => false,
+            _ => true,
+        };
+        let key = if is_pure {
+            let operands: Vec<usize> = op.operands().into_iter().map(|v| self.number(v)).collect();
+            op.operands_mut().into_iter().zip(operands).for_each(|(v, n)| *v = Value(n as u32));
+            format!("{op:?} {:?}", self.f.ty(v))
+        } else {
+            format!("{v:?}")
+        };
+        let next = self.number_of.len();
+        let n = *self.number_of.entry(key).or_insert(next);
+        self.numbers.insert(v, n);
+        n
+    }
+}
+
+fn is_unmasked(s: &Stmt) -> bool {
+    matches!(s.kind, StmtKind::Store { mask: None, .. })
 }

@@ -64,6 +64,9 @@ pub fn missed(f: &Func, a: &AxisAnalysis, tma: &HashSet<Value>, tiles: &HashMap<
 
 /// Of an access to a matrix whose strides are all arguments: vectors are along the dimension of one of them.
 fn with_other_strides(f: &Func, a: &AxisAnalysis, index: Value) -> Option<Missed> {
+    if f.shape(index).iter().filter(|n| **n > 1).count() < 2 {
+        return None;
+    }
     let words: HashSet<usize> = made_of(f, index, |_| true).into_iter().filter_map(|v| word(f, v)).collect();
     let is_stride = |g: &&Guard| g.test == Test::Equal(1) && g.of.as_word().is_some_and(|w| words.contains(&w));
     let word = a.guards.iter().find(is_stride)?.of.as_word()?;

@@ -105,6 +105,36 @@ fn the_number_of_programs_changes_no_bit() {
     }
 }
 
+/// Elements change in place, of a slice whose index is written out twice and of a view. A shared array has the values
+/// of its iteration.
+#[tile_kernel(deterministic, tune(BLOCK = [64], warps = [1]), grid = [programs], emulate = all)]
+fn in_place<const BLOCK: usize>(y: &mut [f32], v: ViewMut<f32, 2>, n: usize, programs: usize) {
+    let mut reversed = shared_array::<f32>(BLOCK);
+    for start in range(program_id(0) * BLOCK, n, num_programs(0) * BLOCK) {
+        store(reversed, arange(BLOCK), load(y, start + arange(BLOCK)));
+        let other = load(reversed, BLOCK - 1 - arange(BLOCK));
+        store(y, start + arange(BLOCK), 2.0 * load(y, start + arange(BLOCK)) + other);
+        v.store([0, start], v.tile([0, start], [1, BLOCK]) + 1.0);
+    }
+}
+
+#[test]
+fn elements_of_an_iteration_change_in_place() {
+    for rt in [Runtime::cpu(), Runtime::emulator(2)] {
+        let run = |programs: usize| {
+            let (mut y, mut v) = (numbers(512), numbers(512));
+            let view = <&mut [f32]>::as_slice_mut_arg(&mut v).view([1, 512]).unwrap();
+            rt.launch(in_place(y.as_slice_mut_arg(), view, 512, programs)).unwrap();
+            (y, v)
+        };
+        let wanted = run(1);
+        let x = numbers(512);
+        assert!(wanted.1.iter().zip(&x).all(|(v, x)| *v == x + 1.0));
+        assert_eq!(wanted.0[65], 2.0 * x[65] + x[126]);
+        assert_eq!(run(3), wanted);
+    }
+}
+
 /// Wide rows take the second configuration, for any measurements.
 #[tile_kernel(
     deterministic,

@@ -19,7 +19,28 @@ use std::rc::Rc;
 struct Term {
     hash: u64,
     kind: Kind,
+    /// The longest way to a term that takes no other.
+    depth: usize,
 }
+
+impl Term {
+    fn new(hash: u64, kind: Kind) -> Term {
+        let depth = 1 + match &kind {
+            Kind::Element(_, x) | Kind::Word(x) => x.depth,
+            Kind::Binary(_, a, b) | Kind::Min(a, b) => a.depth.max(b.depth),
+            Kind::Tid | Kind::Register | Kind::Number(_) | Kind::Argument(_) | Kind::Unknown => 0,
+        };
+        if depth > MAX_DEPTH { Term { hash, kind: Kind::Unknown, depth: 1 } } else { Term { hash, kind, depth } }
+    }
+
+    /// Whether it is made of a number that this module knows nothing about.
+    fn has_unknown(&self) -> bool {
+        Steps::new(self).terms.iter().any(|t| matches!(t.kind, Kind::Unknown))
+    }
+}
+
+/// Long chains of definitions are unknown numbers, so that no walk over a term takes much stack.
+const MAX_DEPTH: usize = 500;
 
 enum Kind {
     Tid,
@@ -44,8 +65,16 @@ struct Reach {
     address: Rc<Term>,
     registers: usize,
     bytes: usize,
-    /// The hashes of conditions, all of which an allowed register has.
-    conditions: BTreeSet<u64>,
+    conditions: Conditions,
+}
+
+/// The conditions that an allowed register has.
+#[derive(Default, PartialEq)]
+struct Conditions {
+    /// The hashes of all.
+    all: BTreeSet<u64>,
+    /// The hash of `tid == N`, if there is one: a single thread makes the access.
+    thread: Option<u64>,
 }
 
 /// The reaches of all accesses of a program. An access of another form has none.
@@ -108,17 +137,23 @@ impl Reaches {
     /// The language has no order for two stores of a program to one element. So an element is stored by one thread, and
     /// it is enough that a thread which reaches it otherwise stores it, too: under the conditions of the store. Where
     /// threads have no address in common, conditions do not matter.
-    pub fn are_in_order(&self, a: *const Access, b: *const Access) -> bool {
-        let (Some(a), Some(b)) = (self.of.get(&a), self.of.get(&b)) else { return false };
+    ///
+    /// `None` where the code has a number in the address that this module knows nothing about.
+    pub fn are_in_order(&self, a: *const Access, b: *const Access) -> Option<bool> {
+        let (Some(a), Some(b)) = (self.of.get(&a), self.of.get(&b)) else { return Some(false) };
         if (a.address.hash, a.registers, a.bytes) != (b.address.hash, b.registers, b.bytes) {
-            return false;
+            return Some(false);
         }
         let stores_too = match (a.kind, b.kind) {
-            (AccessKind::Write, _) => a.conditions.is_subset(&b.conditions),
-            (_, AccessKind::Write) => b.conditions.is_subset(&a.conditions),
+            (AccessKind::Write, _) => a.conditions.all.is_subset(&b.conditions.all),
+            (_, AccessKind::Write) => b.conditions.all.is_subset(&a.conditions.all),
             _ => false,
         };
-        stores_too || self.have_distinct_addresses(a)
+        let same_thread = a.conditions.thread.is_some() && a.conditions.thread == b.conditions.thread;
+        if stores_too || same_thread || self.have_distinct_addresses(a) {
+            return Some(true);
+        }
+        if a.address.has_unknown() { None } else { Some(false) }
     }
 
     /// Whether no two threads have an address in common, whatever the numbers are that the module does not know.
@@ -228,7 +263,7 @@ fn hash_of(x: impl Hash) -> u64 {
 }
 
 fn number(n: u64) -> Rc<Term> {
-    Rc::new(Term { hash: hash_of(("number", n)), kind: Kind::Number(n) })
+    Rc::new(Term::new(hash_of(("number", n)), Kind::Number(n)))
 }
 
 /// What names stand for at a place of the program.
@@ -305,7 +340,7 @@ impl Context {
     fn set_unknown(&mut self, name: Name) {
         self.unknown += 1;
         let hash = hash_of(("unknown", self.unknown));
-        self.set(name, Rc::new(Term { hash, kind: Kind::Unknown }));
+        self.set(name, Rc::new(Term::new(hash, Kind::Unknown)));
     }
 
     /// What nodes may have assigned is unknown.
@@ -378,12 +413,12 @@ impl Context {
         let [Generic::Type(Ty::Scalar(of)), Generic::Number(registers), ..] = c.generics[..] else { return None };
         let by_register = |e: &Expr| if let Expr::Closure(c) = e { Some((*c.body).clone()) } else { None };
         let address = self.term(&by_register(c.args.first()?)?);
-        let mut conditions = BTreeSet::new();
+        let mut conditions = Conditions::default();
         self.conjuncts(&by_register(c.args.get(condition)?)?, &mut conditions);
         Some(Reach { kind, address, registers, bytes: of.size(), conditions })
     }
 
-    fn conjuncts(&self, e: &Expr, out: &mut BTreeSet<u64>) {
+    fn conjuncts(&self, e: &Expr, out: &mut Conditions) {
         match e {
             Expr::Group(e) => self.conjuncts(e, out),
             Expr::Binary(BinaryOp::And | BinaryOp::AndThen, a, b) => {
@@ -396,37 +431,43 @@ impl Context {
         }
     }
 
-    fn conjuncts_of(&self, t: &Term, out: &mut BTreeSet<u64>) {
+    fn conjuncts_of(&self, t: &Term, out: &mut Conditions) {
         match &t.kind {
             Kind::Binary(BinaryOp::And | BinaryOp::AndThen, a, b) => {
                 self.conjuncts_of(a, out);
                 self.conjuncts_of(b, out);
             }
-            Kind::Binary(BinaryOp::Lt, x, limit) => below(x, limit, out),
-            _ => drop(out.insert(t.hash)),
+            Kind::Binary(BinaryOp::Lt, x, limit) => below(x, limit, &mut out.all),
+            Kind::Binary(BinaryOp::Eq, x, n)
+                if matches!((&x.kind, &n.kind), (Kind::Tid, Kind::Number(_)) | (Kind::Number(_), Kind::Tid)) =>
+            {
+                out.all.insert(t.hash);
+                out.thread = Some(t.hash);
+            }
+            _ => drop(out.all.insert(t.hash)),
         }
     }
 
     fn term(&self, e: &Expr) -> Rc<Term> {
         let combined = |op: BinaryOp, a: &Expr, b: &Expr| {
             let (a, b) = (self.term(a), self.term(b));
-            Some(Term { hash: hash_of((op, a.hash, b.hash)), kind: Kind::Binary(op, a, b) })
+            Some(Term::new(hash_of((op, a.hash, b.hash)), Kind::Binary(op, a, b)))
         };
         let cast = |e: &Expr, to: &Ty| match to {
-            Ty::Scalar(DType::U64) | Ty::Usize => Err(self.term(e)),
+            Ty::Scalar(DType::U64 | DType::I64) | Ty::Usize => Err(self.term(e)),
             Ty::Scalar(DType::U32) => {
                 let x = self.term(e);
-                Ok(Some(Term { hash: hash_of(("word", x.hash)), kind: Kind::Word(x) }))
+                Ok(Some(Term::new(hash_of(("word", x.hash)), Kind::Word(x))))
             }
             _ => Ok(None),
         };
         let known = match e {
             Expr::Group(e) => return self.term(e),
-            Expr::Name(Name::Tid) => Some(Term { hash: hash_of("tid"), kind: Kind::Tid }),
-            Expr::Name(Name::Local(Local::R)) => Some(Term { hash: hash_of("register"), kind: Kind::Register }),
+            Expr::Name(Name::Tid) => Some(Term::new(hash_of("tid"), Kind::Tid)),
+            Expr::Name(Name::Local(Local::R)) => Some(Term::new(hash_of("register"), Kind::Register)),
             Expr::Name(Name::Arg(word)) => {
                 let word = *self.equal.get(word).unwrap_or(word);
-                Some(Term { hash: hash_of(("argument", word)), kind: Kind::Argument(word) })
+                Some(Term::new(hash_of(("argument", word)), Kind::Argument(word)))
             }
             Expr::Name(name) if let Some(term) = self.names.get(name) => return term.clone(),
             Expr::Literal(Literal::Int { value, .. }) => return number(*value as u64),
@@ -443,15 +484,17 @@ impl Context {
                 (Binary::Mul, [a, b]) => combined(BinaryOp::Mul, a, b),
                 (Binary::Min, [a, b]) => {
                     let (a, b) = (self.term(a), self.term(b));
-                    Some(Term { hash: hash_of(("min", a.hash, b.hash)), kind: Kind::Min(a, b) })
+                    Some(Term::new(hash_of(("min", a.hash, b.hash)), Kind::Min(a, b)))
                 }
                 _ => None,
             },
             Expr::Call(Call { function: Function::Cast, generics, args }) => match (&generics[..], &args[..]) {
-                ([Generic::Type(Ty::Scalar(DType::U32 | DType::U64)), Generic::Type(to)], [e]) => match cast(e, to) {
-                    Ok(term) => term,
-                    Err(same) => return same,
-                },
+                ([Generic::Type(Ty::Scalar(DType::U32 | DType::U64 | DType::I64)), Generic::Type(to)], [e]) => {
+                    match cast(e, to) {
+                        Ok(term) => term,
+                        Err(same) => return same,
+                    }
+                }
                 _ => None,
             },
             Expr::Cast(e, to) => match cast(e, to) {
@@ -461,13 +504,13 @@ impl Context {
             Expr::Index(of, i) => match **of {
                 Expr::Name(name) if let Some(table) = self.tables.get(&name) => {
                     let i = self.term(i);
-                    Some(Term { hash: hash_of((table, i.hash)), kind: Kind::Element(table.clone(), i) })
+                    Some(Term::new(hash_of((table, i.hash)), Kind::Element(table.clone(), i)))
                 }
                 _ => None,
             },
             _ => None,
         };
-        let unknown = || Term { hash: hash_of(self.resolved(e)), kind: Kind::Unknown };
+        let unknown = || Term::new(hash_of(self.resolved(e)), Kind::Unknown);
         Rc::new(known.unwrap_or_else(unknown))
     }
 
