@@ -109,11 +109,10 @@ fn the_number_of_programs_changes_no_bit() {
 /// of its iteration.
 #[tile_kernel(deterministic, tune(BLOCK = [64], warps = [1]), grid = [programs], emulate = all)]
 fn in_place<const BLOCK: usize>(y: &mut [f32], v: ViewMut<f32, 2>, n: usize, programs: usize) {
-    let mut reversed = shared_array::<f32>(BLOCK);
+    let mut kept = shared_array::<f32>(BLOCK);
     for start in range(program_id(0) * BLOCK, n, num_programs(0) * BLOCK) {
-        store(reversed, arange(BLOCK), load(y, start + arange(BLOCK)));
-        let other = load(reversed, BLOCK - 1 - arange(BLOCK));
-        store(y, start + arange(BLOCK), 2.0 * load(y, start + arange(BLOCK)) + other);
+        store(kept, arange(BLOCK), abs(load(y, start + arange(BLOCK))));
+        store(y, start + arange(BLOCK), 2.0 * load(y, start + arange(BLOCK)) + load(kept, arange(BLOCK)));
         v.store([0, start], v.tile([0, start], [1, BLOCK]) + 1.0);
     }
 }
@@ -130,7 +129,7 @@ fn elements_of_an_iteration_change_in_place() {
         let wanted = run(1);
         let x = numbers(512);
         assert!(wanted.1.iter().zip(&x).all(|(v, x)| *v == x + 1.0));
-        assert_eq!(wanted.0[65], 2.0 * x[65] + x[126]);
+        assert!(wanted.0.iter().zip(&x).all(|(y, x)| *y == 2.0 * x + x.abs()));
         assert_eq!(run(3), wanted);
     }
 }
