@@ -3,7 +3,7 @@
  * Every function that returns int gives TILE_OK or another tile_status_t; tile_last_error() has the calling thread's
  * last message. Tensors are device pointers, contiguous, row-major, aligned to their element; a length of zero is a
  * success that touches nothing. Outputs of element-wise functions may equal an input; any other overlap is an error.
- * Every function may be called from any thread, with any stack left, and in a forked process: on the CPU it
+ * Every function may be called from any thread, with any amount of stack left, and in a forked process: on the CPU it
  * works there, after CUDA was used in the parent it is TILE_ERROR_NO_DEVICE.
  *
  * Functions tile_handle_<operation> run on the device and the stream of their handle. Functions tile_<operation> run in

@@ -141,12 +141,12 @@ pub enum Error {
         max: usize,
     },
 
-    /// The library is too old, or was built without a needed function.
+    /// The library is too old, lacks a needed function, or is in a state that does not allow the call.
     #[error("{library}: {why}")]
     Unsupported {
         /// The library with its version.
         library: String,
-        /// The missing function.
+        /// The missing function or the state, with the remedy if there is one.
         why: String,
     },
 

@@ -35,7 +35,7 @@ impl Source {
     pub fn along(&self, shape: &[usize], axis: usize) -> String {
         let before = (0..axis).map(|_| ".expand(0)".to_string());
         let after = (axis + 1..shape.len()).map(|i| format!(".expand({})", i - axis));
-        // Later axes first: an earlier axis then moves none of them.
+        // Later axes first: their positions do not count the earlier axes, which are inserted after them.
         let expands: String = after.chain(before).collect();
         format!("arange({}){expands}", shape[axis])
     }

@@ -38,7 +38,7 @@ struct Side {
     name: &'static str,
     ty: DType,
     addressing: Addressing,
-    /// The side's index along K.
+    /// Whether K is the last axis of the operand's array.
     along: bool,
     outer: &'static str,
     block: usize,

@@ -91,7 +91,7 @@ impl Array {
     }
 }
 
-/// Values of some floats beside whole numbers.
+/// The special values of floats, beside whole numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Special {
     Nothing,

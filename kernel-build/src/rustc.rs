@@ -134,7 +134,7 @@ fn run(mut c: Command) -> Result<(), Failure> {
     }
 }
 
-/// The first error of a log with the line that it points at, else the whole log.
+/// The first error of a log with the line that it points at, else the last line of the log.
 fn first_error(log: &str) -> String {
     let mut lines =
         log.lines().skip_while(|l| !l.starts_with("error") && !l.contains("LLVM ERROR") && !l.contains("panicked at"));

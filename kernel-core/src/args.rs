@@ -259,8 +259,8 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
     /// The same memory, to be read by a kernel that also gets it to write.
     ///
     /// # Safety
-    /// A launch takes the two arguments if the kernel has `alias(x, y)` for them, and keeps its rules: a program stores
-    /// an element after its last load of it, and no other program reads the element.
+    /// A launch takes the two arguments if the kernel has `alias(x, y)` for them, and keeps the rules of `alias`: a
+    /// program stores an element after its last load of it, and no other program reads the element.
     pub unsafe fn aliased(&self) -> ViewArg<'a, T, R> {
         ViewArg {
             ptr: self.0.ptr,

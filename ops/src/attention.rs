@@ -317,8 +317,8 @@ impl Shape {
         if self.queries < BLOCK { self.heads / self.shared } else { 1 }
     }
 
-    /// The work of a configuration of a kernel. `stacked`: heads go under each other, under split-KV. `fits`: programs
-    /// that a multiprocessor has room for, if that is known.
+    /// The work of a configuration of a kernel. `stacked`: the number of heads that go under each other, with
+    /// split-KV. `fits`: the programs that a multiprocessor has room for, if that is known.
     fn work(
         self,
         config: &ConfigDesc,

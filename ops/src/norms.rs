@@ -318,7 +318,7 @@ fn backward<'a, T: Normalize>(
     db: SliceMutArg<'a, T>,
     eps: f32,
 ) -> Result<()> {
-    /// A multiprocessor holds this many elements of a row. Of wider rows it holds parts.
+    /// The elements of rows that a multiprocessor holds at once. Of a wider row it holds parts.
     const AT_HAND: usize = 8192;
     let (weight, dy, dx, dw) = (weight.as_slice_arg(), dy.as_slice_arg(), dx.as_slice_mut_arg(), dw.as_slice_mut_arg());
     let columns = weight.len();

@@ -191,7 +191,7 @@ impl<A: Abi> Mpi<A> {
         match dtype {
             DType::F32 => (own, h.f32),
             DType::F64 => (own, h.f64),
-            // Copies need only the size of an element: two bytes.
+            // MPI has no such types: operations of our own take the elements, as unsigned integers of two bytes.
             DType::F16 => (self.half[0][i], h.unsigned[1]),
             DType::BF16 => (self.half[1][i], h.unsigned[1]),
             DType::I8 | DType::I16 | DType::I32 | DType::I64 => {

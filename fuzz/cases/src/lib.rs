@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::{ConfigDesc, Element, bf16, f8e4m3, f8e5m2, f16};
 
-/// Values of some floats beside whole numbers.
+/// The special values of floats, beside whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Special {
     Nothing,

@@ -255,7 +255,7 @@ fn state_in_memory<T>(span: Span) -> Result<T, OrderDependence> {
 /// A statement that changes elements of an array.
 struct Write {
     array: Array,
-    /// The place of a store. None of an atomic.
+    /// The place of a store. `None` for an atomic and for a clear.
     place: Option<Address>,
     /// Whether all elements of the array are new.
     clears: bool,

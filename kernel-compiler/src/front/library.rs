@@ -20,8 +20,8 @@ use std::sync::Arc;
 use syn::ext::IdentExt;
 use syn::parse::Parser;
 
-/// The items of a library that kernels may use, without attributes, which mean nothing to kernels. Attributes that
-/// exclude code stay. Every mistake is reported.
+/// The items of a library that kernels may use, without attributes, which mean nothing to kernels. A `cfg` inside is an
+/// error. Every mistake is reported.
 pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::Item>> {
     let Some((_, items)) = &module.content else {
         return Err(d.error(Code::MacroPlace, Span::of(module), NO_BODY));
@@ -286,7 +286,7 @@ impl Libraries {
         }
     }
 
-    /// The defects of the libraries that modules of a file use.
+    /// A message for each module of a file that names a library which is not found, or is not the only one.
     pub fn missing<'a>(&self, source: impl Into<Source<'a>>) -> Vec<String> {
         let mut out = vec![];
         source::tile_modules(source.into(), &mut |m, uses, at| {

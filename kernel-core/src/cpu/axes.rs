@@ -170,7 +170,7 @@ struct Runs<'a> {
     stride: usize,
     /// The elements of a run.
     count: usize,
-    /// The elements that the axis allows, if they are an interval of consecutive elements, and the first one's offset.
+    /// The elements that the axis allows, if they are an interval with consecutive offsets, and the first one's offset.
     interval: Option<(usize, usize, u64)>,
     /// The axis of which successive runs have successive indices.
     rows: Option<usize>,

@@ -68,7 +68,7 @@ pub unsafe fn atomic_add_vectors<T: Mem, const R: usize, const VEC: usize, const
     }
 }
 
-/// Replaces the bits of `expected` in memory by `new`. Returns the old values, zero where masked.
+/// If memory holds the bits of `expected`, replaces them by those of `new`. Returns the old values, zero where masked.
 ///
 /// # Safety
 /// As [`atomic`](fn@atomic).

@@ -136,9 +136,9 @@ pub struct Chain {
 }
 
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the K of an instruction. `a(m, k)`
-/// and `b(n, k)` are the descriptors of a block's step. Accumulators of a block are together, blocks of columns before
-/// blocks of rows. Unless `add`, their old values do not count. If N is no power of two there is one block, and the
-/// accumulators after its own are unused.
+/// and `b(n, k)` are the offsets of a block's step in shared memory. Accumulators of a block are together, blocks of
+/// columns before blocks of rows. Unless `add`, their old values do not count. If N is no power of two there is one
+/// block, and the accumulators after its own are unused.
 ///
 /// # Safety
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.

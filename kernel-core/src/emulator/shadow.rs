@@ -115,7 +115,7 @@ pub struct Check<'a> {
     pub order: &'a Order,
     pub kind: AccessKind,
     pub now: Epoch,
-    /// The observer of the access; `now` may be the epoch of an agent.
+    /// The threads that make the access; `now` may be the epoch of an agent.
     pub by: &'a Observer,
     /// Whether the asynchronous proxy makes it. Then stores of threads to these bytes must be fenced. In shared memory
     /// loads must be fenced too, before it writes.

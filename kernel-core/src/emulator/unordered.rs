@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::epoch::Epoch;
 
-/// The order of the programs that made accesses.
+/// Queries about the programs that made accesses.
 pub trait Programs {
     fn in_current_program(&self, s: Epoch) -> bool;
     /// The run number of the program that made an access.

@@ -39,7 +39,7 @@ pub enum Precision {
     #[default]
     Default,
     /// As accurate as multiply-adds in f32. If an operand is infinite, a sum may be NaN instead of infinite. An operand
-    /// below 2^-126 may count as 0, and an operand that rounds to infinity in tf32 counts as infinite.
+    /// below 2^-126 may count as 0, and an operand that rounds to infinity in tf32 may count as infinite.
     F32,
     /// Operands are rounded to tf32: 10 bits of fraction. They may be cut off instead, and the greatest ones may be
     /// rounded to infinity. An operand below 2^-126 may count as 0.

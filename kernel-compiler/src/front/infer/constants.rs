@@ -86,7 +86,7 @@ impl Infer<'_> {
             });
         }
         let Some(taken) = taken else { return self.match_scalar(x, at, rest, span) };
-        // The arm takes the other bool.
+        // The arm takes both bools, as in `true | false`.
         if holds && fails {
             return self.expr(&arm.body);
         }

@@ -120,7 +120,7 @@ impl Family {
         }
     }
 
-    /// The name of these operations, for messages.
+    /// The sentence that names the options and their operations, for messages.
     fn follow(self) -> &'static str {
         match self {
             Family::Access => "options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic",

@@ -56,7 +56,7 @@ pub(super) struct Closure {
     /// The scopes and the type names where it was written.
     pub scopes: Vec<HashMap<String, Binding>>,
     pub types: Vec<(String, DType)>,
-    /// The type that the last helper declares for it.
+    /// The type that the helper declares to which it was handed last.
     pub handed: Option<Handed>,
 }
 

@@ -213,7 +213,8 @@ pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, 
     }
 }
 
-/// Waits for this thread's stores. All threads may call it.
+/// Waits until all but `PENDING` groups of this thread's stores have read shared memory. All threads may call it: in a
+/// thread without stores it returns at once.
 #[inline(always)]
 pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     // SAFETY: it orders this thread's copies.
