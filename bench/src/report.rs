@@ -30,6 +30,7 @@ pub(crate) const VERSION: u32 = 1;
 /// let folder = tempfile::tempdir()?;
 /// report.save(folder.path())?;
 /// assert_eq!(Report::load(&folder.path().join("bench.json"))?, report);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 /// Its numbers:
 /// ```

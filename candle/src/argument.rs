@@ -12,7 +12,6 @@ use tilewright::kernel::{SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 /// The sum of two tensors of one shape, the first of which may be strided:
 /// ```
 /// use candle_core::{DType, Device, Result, Shape, Tensor};
-/// use tilewright::kernel::View;
 /// use tilewright::ops::{ExecOptions, Executor};
 /// use tilewright::tile_kernel;
 /// use tilewright_candle::{Input, LaunchResult, Operation, Output, derive_custom_op};
