@@ -84,8 +84,8 @@ pub struct Finished {
 }
 
 impl Options {
-    /// Takes the saved run of `--from`, else measures the sweeps that `declare` gives; prints nothing by itself, and
-    /// saves only the files that `--out` names. Files are read, and the folder is opened, before anything is measured.
+    /// Takes the saved run of `--from`, else measures the sweeps that `declare` gives. It prints nothing, and saves
+    /// only the files that `--out` names. Files are read, and the folder is opened, before anything is measured.
     /// After SIGINT or SIGTERM the points that are done are kept; a second signal ends the process at once.
     ///
     /// Errors: those of `declare`, of [`measure`](crate::measure()), of the files, and of the comparison.

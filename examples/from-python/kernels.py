@@ -17,7 +17,10 @@ def load(path):
 
 # ANCHOR: call
 def call(function, tensors, *numbers):
-    """One of the library's functions on torch's stream, or its message as an error. Properties that a pointer does not have are checked here."""
+    """One of the library's functions on torch's stream, or its message as an error.
+
+    Properties that a pointer does not have are checked here.
+    """
     if not all(t.is_cuda and t.dtype == torch.float16 and t.device == tensors[0].device for t in tensors):
         raise TypeError("tensors are of float16, on one GPU")
     args = [ctypes.c_void_p(t.data_ptr()) for t in tensors]

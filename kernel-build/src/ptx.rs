@@ -1,4 +1,4 @@
-//! PTX as text: taken apart into one module per entry, completed with launch bounds, checked for code that cannot run.
+//! PTX as text: split into one module per entry, completed with launch bounds, checked for code that cannot run.
 
 mod module;
 

@@ -57,24 +57,25 @@ impl Observer for Attempt<'_> {
     }
 }
 
+/// Keeps what is missed.
+#[derive(Default)]
+pub(crate) struct Collected(pub Vec<Missed>);
+
+impl Observer for Collected {
+    fn missed(&mut self, m: Missed) {
+        self.0.push(m);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Missed, Observer, abandoned, attempt};
-
-    #[derive(Default)]
-    struct Remarks(Vec<Missed>);
-
-    impl Observer for Remarks {
-        fn missed(&mut self, m: Missed) {
-            self.0.push(m);
-        }
-    }
+    use super::{Collected, Missed, abandoned, attempt};
 
     /// Of an attempt that is abandoned only the reason counts.
     #[test]
     fn an_abandoned_attempt_leaves_its_reason() {
         let said = || Missed::new("stored by TMA", why!("it is transposed"));
-        let mut seen = Remarks::default();
+        let mut seen = Collected::default();
         let failed = attempt(&mut seen, |o| {
             o.missed(said());
             Err::<(), _>(Missed::new("copied by TMA", why!("its buffers take too much")))

@@ -2,7 +2,7 @@
 
 use crate::analysis::single_tile::{SingleTile, single_tiles};
 use crate::diag::Diagnostics;
-use crate::driver::{self, Observer, lower};
+use crate::driver::{self, lower};
 use crate::emit::{choice_id, config_id};
 use crate::front::ast::{Arch, Config};
 use crate::front::instance::{Instance, Kernel};
@@ -12,6 +12,7 @@ use crate::front::source::Source;
 use crate::ir::walk::{dots, values};
 use crate::ir::{Func, Op, Value};
 use crate::missed::Missed;
+use crate::observer::Collected;
 use crate::select;
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::fmt;
@@ -85,12 +86,13 @@ fn of_instances(all: &mut Vec<Remark>, k: &Kernel, is_asked: impl Fn(&Instance) 
     for i in &all_instances {
         instances.extend(driver::instance(k, &i.choice, i.config, d).ok().map(|f| (i, f)));
     }
+    let tiles: Vec<SingleTile> = instances.iter().flat_map(|(_, f)| single_tiles(f)).collect();
     for (i, f) in instances.iter().filter(|(i, _)| is_asked(i)) {
         of_function(f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
         let of_tiles = match k.ast.requires.is_empty() {
             true => unbounded(f),
             false if i.config.arch == Arch::Cpu => vec![],
-            false => padded(f, &instances),
+            false => padded(f, &tiles),
         };
         of_tiles.into_iter().for_each(|m| add(all, &k.name, i, m));
     }
@@ -99,16 +101,14 @@ fn of_instances(all: &mut Vec<Remark>, k: &Kernel, is_asked: impl Fn(&Instance) 
 /// Elements of a single tile from which on it is worth a smaller one: eight for each lane of a warp.
 const LARGE_TILE: i128 = 256;
 
-/// Single tiles that are reduced, of a kernel that has them in one size alone: most of a short row is padding.
-fn padded(f: &Func, instances: &[(&Instance, Func)]) -> Vec<Missed> {
+/// Single tiles that are reduced, of a kernel that has them in one size alone: most of a short row is padding. `tiles`:
+/// those of all instances.
+fn padded(f: &Func, tiles: &[SingleTile]) -> Vec<Missed> {
     let reduces = |v: Value| matches!(f.op(v), Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Scan { .. });
     if !values(&f.body).any(reduces) {
         return vec![];
     }
-    let is_smallest = |t: &SingleTile| {
-        let smaller = |other: &SingleTile| other.extent == t.extent && other.holds < t.holds;
-        !instances.iter().any(|(_, f)| single_tiles(f).iter().any(smaller))
-    };
+    let is_smallest = |t: &SingleTile| !tiles.iter().any(|other| other.extent == t.extent && other.holds < t.holds);
     let of = |t: SingleTile| {
         let (extent, holds) = (t.extent, t.holds);
         let why = why!(
@@ -132,7 +132,7 @@ fn of_function(func: &Func, config: &Config) -> Vec<Missed> {
     let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
     let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
-        let mut seen = Remarks(vec![]);
+        let mut seen = Collected::default();
         let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
         found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
         if done.is_ok() {
@@ -147,14 +147,6 @@ fn of_function(func: &Func, config: &Config) -> Vec<Missed> {
     }
     all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
     all
-}
-
-struct Remarks(Vec<Missed>);
-
-impl Observer for Remarks {
-    fn missed(&mut self, m: Missed) {
-        self.0.push(m);
-    }
 }
 
 /// Tiles that are to hold all of a dimension, of a kernel that requires nothing of its arguments.

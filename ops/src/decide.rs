@@ -27,7 +27,7 @@ pub(super) fn batch_size(on: &impl Executor, size: usize) -> usize {
 /// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
 /// before it enqueues a kernel that writes `c`.
 ///
-/// A pinned kernel decides by itself. If results may not depend on the size of the batch, the prediction decides. If
+/// A pinned kernel decides alone. If results may not depend on the size of the batch, the prediction decides. If
 /// scratch memory is short, a plan without scratch memory runs instead. If a kernel cannot be launched, the next best
 /// plan runs.
 pub(super) fn run<P: Plan, T: Element, const R: usize>(

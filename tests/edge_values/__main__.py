@@ -10,12 +10,12 @@ reason.
 
 import argparse, json, pathlib
 import torch
-import challenges, embeddings, products, table, vectors
+import challenge_arrays, challenges, embeddings, products, table, vectors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = {
     "operations": (ROOT / "conformance/src/edge_values/table.json", (*vectors.ALL, *embeddings.ALL, *products.ALL)),
-    "challenges": (ROOT / "tests/edge_values/challenges.json", challenges.ALL),
+    "challenges": (ROOT / "tests/edge_values/challenges.json", (*challenges.ALL, *challenge_arrays.ALL)),
 }
 
 

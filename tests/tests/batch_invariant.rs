@@ -2,16 +2,11 @@
 //! GPU too, where there is one.
 
 use tilewright::ops::{self, ExecOptions, Matmul};
-use tilewright::{BackendKind, Buffer, Element, Runtime, f16};
+use tilewright::{Buffer, Element, Runtime, f16};
 
 /// Every backend that is here, with the greatest size of a batch.
 fn backends() -> Vec<(Runtime, usize)> {
-    let mut all = vec![(Runtime::cpu(), 70), (Runtime::emulator(3), 20)];
-    let default = Runtime::new();
-    if default.kind() == BackendKind::Cuda {
-        all.push((default, 1500));
-    }
-    all
+    crate::backends(3).into_iter().zip([70, 20, 1500]).collect()
 }
 
 /// Sizes of batches up to this one: one row, a part of a tile, a tile, and more.

@@ -1,9 +1,9 @@
 //! Operations of public challenges on NaN, infinities, signed zeros, subnormals, and empty inputs: torch's results are
 //! in a table that `tests/edge_values` makes.
 
-use tilewright::{BackendKind, Buffer, DType, Result, Runtime};
+use tilewright::{Buffer, DType, Result, Runtime};
 use tilewright_challenges as ops;
-use tilewright_conformance::edge_values::{EdgeRow, Table, compare};
+use tilewright_conformance::edge_values::{EdgeRow, Table, classes, compare};
 use tilewright_conformance::{Output, Pattern};
 
 const TABLE: &str = include_str!("../edge_values/challenges.json");
@@ -399,18 +399,11 @@ fn sum(case: &mut Case<'_>, operation: &str) -> Result<()> {
     }
 }
 
-/// Every backend that there is, and a GPU where there is one.
-fn backends() -> Vec<Runtime> {
-    let default = Runtime::new();
-    let gpu = (default.kind() == BackendKind::Cuda).then_some(default);
-    [Runtime::cpu(), Runtime::emulator(3)].into_iter().chain(gpu).collect()
-}
-
 #[test]
 fn challenges_agree_with_torch_at_the_edges() {
     let table = Table::parse(TABLE).expect("a table");
     let mut wrong = Vec::new();
-    for rt in backends() {
+    for rt in crate::backends(3) {
         for row in table.rows() {
             for operation in row.ops() {
                 let mut case = Case { rt: &rt, row, outputs: vec![] };
@@ -429,15 +422,6 @@ fn challenges_agree_with_torch_at_the_edges() {
 /// Functions whose inputs have elements: the window of the taps is inside.
 const REFUSE_NOTHING: [&str; 2] = ["convolution_2d", "convolution_3d"];
 
-type Class = (&'static str, fn(u32) -> bool);
-const CLASSES: [Class; 5] = [
-    ("NaN", |b| f32::from_bits(b).is_nan()),
-    ("infinity", |b| b == f32::INFINITY.to_bits()),
-    ("greatest number", |b| b == f32::MAX.to_bits()),
-    ("negative zero", |b| b == 1 << 31),
-    ("subnormal number", |b| f32::from_bits(b).is_subnormal()),
-];
-
 #[test]
 fn every_operation_of_the_challenges_has_rows() {
     let table = Table::parse(TABLE).expect("a table");
@@ -452,7 +436,7 @@ fn every_operation_of_the_challenges_has_rows() {
         let has_nothing = of.iter().any(|r| r.name.contains("nothing") || r.name.starts_with("no "));
         assert!(has_nothing || REFUSE_NOTHING.contains(&f), "{f}: nothing");
         assert!(of.iter().any(|r| r.name.contains("one element")), "{f}: one element");
-        for (class, is) in CLASSES {
+        for (class, is) in classes(DType::F32) {
             let is_of_floats = of.iter().any(|r| r.is_of(f, DType::F32));
             assert!(!is_of_floats || of.iter().any(|r| r.has_input(is)), "{f} has no {class}");
         }

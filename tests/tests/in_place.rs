@@ -3,7 +3,7 @@
 
 use tilewright::kernel::{SliceArg, SliceMutArg};
 use tilewright::ops::{self, ExecOptions, Executor, Rope};
-use tilewright::{AsSlice, AsSliceMut, BackendKind, Buffer, Runtime};
+use tilewright::{AsSlice, AsSliceMut, Buffer};
 
 /// A buffer as an input and as an output.
 ///
@@ -25,9 +25,7 @@ type Operation<'a> = &'a dyn Fn(&ExecOptions, SliceArg<f32>, SliceMutArg<f32>) -
 
 /// Runs an operation on `n` elements with an output of its own, and in place.
 fn check(what: &str, n: usize, run: Operation) {
-    let default = Runtime::new();
-    let gpu = (default.kind() == BackendKind::Cuda).then_some(default);
-    for rt in [Runtime::cpu(), Runtime::emulator(5)].into_iter().chain(gpu) {
+    for rt in crate::backends(5) {
         let on = ExecOptions::new(&rt);
         let mut x = Buffer::from_slice(&rt, &numbers(n, 0)).unwrap();
         let mut y = Buffer::<f32>::zeros(&rt, n).unwrap();

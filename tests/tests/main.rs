@@ -23,3 +23,12 @@ mod recorded;
 mod rows;
 mod shapes;
 mod tables;
+
+use tilewright::{BackendKind, Runtime};
+
+/// The CPU, the emulated SM with a seed, and a GPU if there is one.
+fn backends(seed: u64) -> Vec<Runtime> {
+    let default = Runtime::new();
+    let gpu = (default.kind() == BackendKind::Cuda).then_some(default);
+    [Runtime::cpu(), Runtime::emulator(seed)].into_iter().chain(gpu).collect()
+}

@@ -5,7 +5,7 @@ mod compare;
 mod table;
 
 pub use compare::compare;
-pub use table::{EdgeRow, Table};
+pub use table::{EdgeRow, Table, classes};
 
 use tilewright_core::DType;
 

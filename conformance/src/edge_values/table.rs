@@ -181,8 +181,7 @@ impl EdgeRow {
 }
 
 /// The classes of values that an operation on a dtype must have rows of.
-#[cfg(test)]
-pub(super) fn classes(dtype: DType) -> Vec<(&'static str, fn(u32) -> bool)> {
+pub fn classes(dtype: DType) -> Vec<(&'static str, fn(u32) -> bool)> {
     let mut classes: Vec<(&'static str, fn(u32) -> bool)> = match dtype {
         DType::F32 => vec![
             ("NaN", |b| f32::from_bits(b).is_nan()),

@@ -24,7 +24,14 @@ impl Stream {
         self.captures.end(|| assert!(self.captured.swap(false, SeqCst), "no capture to end"));
     }
 
-    /// What the driver says when it is asked.
+    /// A capture that ends at once.
+    fn capture(&self) -> Option<()> {
+        self.begin()?;
+        self.end();
+        Some(())
+    }
+
+    /// The driver's answer.
     fn is_captured(&self) -> bool {
         self.captured.load(SeqCst)
     }
@@ -40,10 +47,7 @@ fn a_call_that_holds_captures_stays_out_of_them() {
         loom::model(move || {
             let s = Stream::new();
             let (one, two) = (Arc::clone(&s), Arc::clone(&s));
-            let capture = move || {
-                one.begin().expect("nobody keeps captures out");
-                one.end();
-            };
+            let capture = move || one.capture().expect("nobody keeps captures out");
             let copy = move || {
                 let _hold = two.captures.hold();
                 let before = two.is_captured();
@@ -62,10 +66,7 @@ fn a_launch_in_a_capture_is_noticed() {
         loom::model(move || {
             let s = Stream::new();
             let (one, two) = (Arc::clone(&s), Arc::clone(&s));
-            let capture = move || {
-                one.begin().expect("nobody keeps captures out");
-                one.end();
-            };
+            let capture = move || one.capture().expect("nobody keeps captures out");
             let launch = move || {
                 let (begun, captured) = (two.captures.begun(), two.is_captured());
                 // The launch itself.
@@ -84,19 +85,14 @@ fn captures_of_other_threads_are_kept_out_between_calls() {
         loom::model(move || {
             let s = Stream::new();
             let (one, two) = (Arc::clone(&s), Arc::clone(&s));
-            let capture = move || {
-                if one.begin().is_some() {
-                    one.end();
-                }
-            };
+            let capture = move || drop(one.capture());
             let tune = move || {
                 let Ok(kept_out) = two.captures.keep_out(|| two.not_captured()) else { return };
                 // Two calls, neither of which holds captures.
                 assert!(!two.is_captured());
                 assert!(!two.is_captured());
                 // A capture of the thread itself may begin.
-                two.begin().expect("its own");
-                two.end();
+                two.capture().expect("its own");
                 drop(kept_out);
             };
             beside(swapped, capture, tune);
@@ -116,8 +112,7 @@ fn two_threads_keep_captures_out() {
         });
         let kept_out = one.captures.keep_out(|| one.not_captured()).expect("no capture");
         other.join().unwrap();
-        one.begin().expect("its own: the other thread keeps out no more");
-        one.end();
+        one.capture().expect("its own: the other thread keeps out no more");
         let third = Arc::clone(&s);
         let begins = loom::thread::spawn(move || third.begin().is_some());
         assert!(!begins.join().unwrap(), "this thread still keeps captures out");

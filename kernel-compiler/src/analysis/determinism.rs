@@ -6,7 +6,7 @@
 //! says which program does an iteration, as long as iterations hand nothing on.
 
 use crate::diag::Code;
-use crate::ir::walk::{assigned, made_of, values, walk};
+use crate::ir::walk::{assigned, assigned_vars, made_of, values, walk, written_in};
 use crate::ir::{Address, Array, Atomic, Binary, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Why;
 use proc_macro2::Span;
@@ -176,9 +176,8 @@ impl<'a> NumPrograms<'a> {
 
     /// Variables that live on from one iteration to the next.
     fn carried(&self, body: &[Stmt]) -> Vec<Var> {
-        let to = |s: &Stmt| if let StmtKind::Assign(var, _) = s.kind { Some(var) } else { None };
         let is_older = |v: &Var| assigned(&self.f.body, *v).len() > assigned(body, *v).len();
-        walk(body).filter_map(to).filter(is_older).collect()
+        assigned_vars(body).filter(is_older).collect()
     }
 
     /// No iteration of a grid-stride loop reads memory that another iteration wrote: another program may do that one.
@@ -187,12 +186,11 @@ impl<'a> NumPrograms<'a> {
             if let StmtKind::For { iv, body: iteration, .. } = &s.kind
                 && self.is_grid_stride(s)
             {
-                let written: HashSet<Array> =
-                    walk(iteration).filter_map(|s| Write::of(self.f, s)).map(|w| w.array).collect();
-                Iteration::new(self.f, *iv, iteration).check(iteration, &mut HashSet::new())?;
+                let mut of_loop = Iteration::new(self.f, *iv, iteration);
+                of_loop.check(iteration, &mut HashSet::new())?;
                 let inside: HashSet<Value> = values(iteration).collect();
                 let behind = |v: &Value| match self.f.op(*v) {
-                    Op::Load { ptr, .. } => written.contains(&ptr.array()) && !inside.contains(v),
+                    Op::Load { ptr, .. } => of_loop.written.contains(&ptr.array()) && !inside.contains(v),
                     _ => false,
                 };
                 if let Some(v) = values(body).find(behind) {
@@ -252,35 +250,13 @@ fn state_in_memory<T>(span: Span) -> Result<T, OrderDependence> {
     Err(OrderDependence { code: Code::NumberOfPrograms, why, span })
 }
 
-/// A statement that changes elements of an array.
-struct Write {
-    array: Array,
-    /// The place of a store. `None` for an atomic and for a clear.
-    place: Option<Address>,
-    /// Whether all elements of the array are new.
-    clears: bool,
-}
-
-impl Write {
-    fn of(f: &Func, s: &Stmt) -> Option<Write> {
-        let write = |array, place, clears| Some(Write { array, place, clears });
-        match &s.kind {
-            StmtKind::Store { ptr, .. } => write(ptr.array(), Some(ptr.clone()), false),
-            StmtKind::Clear { array, .. } => write(Array::Shared(*array), None, true),
-            StmtKind::Let(v) => match f.op(*v) {
-                Op::Atomic { op, ptr, .. } if *op != Atomic::Load => write(ptr.array(), None, false),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-}
-
 /// An iteration of a grid-stride loop, whose loads of arrays that it writes must be of its own elements.
 struct Iteration<'a> {
     f: &'a Func,
     iv: Value,
-    writes: Vec<Write>,
+    written: HashSet<Array>,
+    /// The places that it stores to.
+    stores: Vec<&'a Address>,
     /// Variables that the iteration assigns.
     assigned: HashSet<Var>,
     /// Equal numbers are equal values.
@@ -289,13 +265,14 @@ struct Iteration<'a> {
 }
 
 impl<'a> Iteration<'a> {
-    fn new(f: &'a Func, iv: Value, body: &[Stmt]) -> Self {
-        let to = |s: &Stmt| if let StmtKind::Assign(var, _) = s.kind { Some(var) } else { None };
+    fn new(f: &'a Func, iv: Value, body: &'a [Stmt]) -> Self {
+        let stored = |s: &'a Stmt| if let StmtKind::Store { ptr, .. } = &s.kind { Some(ptr) } else { None };
         Iteration {
             f,
             iv,
-            writes: walk(body).filter_map(|s| Write::of(f, s)).collect(),
-            assigned: walk(body).filter_map(to).collect(),
+            written: written_in(f, body),
+            stores: walk(body).filter_map(stored).collect(),
+            assigned: assigned_vars(body).collect(),
             numbers: HashMap::new(),
             number_of: HashMap::new(),
         }
@@ -316,12 +293,9 @@ impl<'a> Iteration<'a> {
             {
                 return state_in_memory(f.span(v));
             }
-            match Write::of(f, s) {
-                Some(Write { array, clears: true, .. }) => drop(known.insert((array, None))),
-                Some(Write { array, place: Some(at), .. }) if is_unmasked(s) => {
-                    let place = self.place(&at);
-                    known.insert((array, Some(place)));
-                }
+            match &s.kind {
+                StmtKind::Clear { array, .. } => drop(known.insert((Array::Shared(*array), None))),
+                StmtKind::Store { ptr, mask: None, .. } => drop(known.insert((ptr.array(), Some(self.place(ptr))))),
                 _ => {}
             }
             for block in s.blocks() {
@@ -333,16 +307,14 @@ impl<'a> Iteration<'a> {
 
     /// Whether a load has elements that no other iteration writes, or that this one has written before.
     fn is_own(&mut self, ptr: &Address, known: &HashSet<(Array, Option<[usize; 2]>)>) -> bool {
-        let array = ptr.array();
-        let places: Vec<Option<Address>> =
-            self.writes.iter().filter(|w| w.array == array).map(|w| w.place.clone()).collect();
-        let place = self.place(ptr);
-        if places.is_empty() || known.contains(&(array, None)) || known.contains(&(array, Some(place))) {
+        let (array, place) = (ptr.array(), self.place(ptr));
+        if !self.written.contains(&array) || known.contains(&(array, None)) || known.contains(&(array, Some(place))) {
             return true;
         }
+        // Atomics change none of the other arrays that are loaded.
+        let stores: Vec<&Address> = self.stores.iter().copied().filter(|at| at.array() == array).collect();
         let moves = made_of(self.f, ptr.index, |_| true).contains(&self.iv);
-        let is_same = |at: &Option<Address>| at.as_ref().is_some_and(|at| self.place(at) == place);
-        moves && !matches!(array, Array::Shared(_)) && places.iter().all(is_same)
+        moves && !matches!(array, Array::Shared(_)) && stores.into_iter().all(|at| self.place(at) == place)
     }
 
     fn place(&mut self, at: &Address) -> [usize; 2] {
@@ -373,8 +345,4 @@ impl<'a> Iteration<'a> {
         self.numbers.insert(v, n);
         n
     }
-}
-
-fn is_unmasked(s: &Stmt) -> bool {
-    matches!(s.kind, StmtKind::Store { mask: None, .. })
 }

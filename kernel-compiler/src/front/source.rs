@@ -46,7 +46,7 @@ pub struct ModulePath {
 }
 
 impl ModulePath {
-    /// The files below `src` are one crate, but for `src/bin`. Every other file counts as a crate by itself.
+    /// The files below `src` are one crate, but for `src/bin`. Every other file counts as a crate of its own.
     pub fn of(file: &Path) -> ModulePath {
         let mut root: Vec<String> = file.with_extension("").iter().map(|s| s.to_string_lossy().into_owned()).collect();
         let Some(src) = root.iter().rposition(|s| s == "src") else { return ModulePath { root, modules: vec![] } };

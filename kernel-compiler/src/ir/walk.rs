@@ -10,6 +10,11 @@ pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
         .collect()
 }
 
+/// The variables that statements assign, as often as they do.
+pub(crate) fn assigned_vars(body: &[Stmt]) -> impl Iterator<Item = Var> {
+    walk(body).filter_map(|s| if let StmtKind::Assign(var, _) = s.kind { Some(var) } else { None })
+}
+
 /// The values that statements compute, in order.
 pub(crate) fn values(body: &[Stmt]) -> impl Iterator<Item = Value> {
     walk(body).filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None })
@@ -47,6 +52,11 @@ pub(crate) fn loaded(f: &Func, v: Value) -> Option<Value> {
 
 /// Arrays that the function writes.
 pub(crate) fn written(f: &Func) -> HashSet<Array> {
+    written_in(f, &f.body)
+}
+
+/// Arrays that statements write.
+pub(crate) fn written_in(f: &Func, body: &[Stmt]) -> HashSet<Array> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { ptr, .. } => Some(ptr.array()),
         StmtKind::Clear { array, .. } => Some(Array::Shared(*array)),
@@ -56,7 +66,7 @@ pub(crate) fn written(f: &Func) -> HashSet<Array> {
         },
         _ => None,
     };
-    walk(&f.body).filter_map(of).collect()
+    walk(body).filter_map(of).collect()
 }
 
 /// Every statement, outer before inner.

@@ -105,7 +105,7 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. WAY
+/// A batch: each left matrix begins at a multiple of a stride of its own, and the right one is the same for all. WAY
 /// has accesses that are no block pointers: 1 rows below the first one, under a mask; 2 a mask of something else, too;
 /// 3 a mask that begins one column late.
 #[tile_kernel(

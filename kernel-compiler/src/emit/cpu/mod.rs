@@ -19,7 +19,7 @@ use std::collections::HashMap;
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
 /// are [configured](Literal::Configured).
 pub(crate) fn body(f: &Func, plan: &CpuPlan) -> Vec<ThreadIr> {
-    let mut cx = Writer { f, plan, blocks: vec![vec![]], at_hand: HashMap::new() };
+    let mut cx = Writer { f, plan, blocks: vec![vec![]], available: HashMap::new() };
     for (i, v) in f.vars.iter().enumerate() {
         let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
         cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
@@ -40,7 +40,7 @@ struct Writer<'a> {
     /// Code under construction, innermost block last.
     blocks: Vec<Vec<ThreadIr>>,
     /// Any element of a tile, by [`Expr::Register`].
-    at_hand: HashMap<Value, Expr>,
+    available: HashMap<Value, Expr>,
 }
 
 /// A number that may be another one in another configuration.
@@ -71,12 +71,12 @@ impl Writer<'_> {
         if self.f.ty(v).is_scalar() {
             return v.into();
         }
-        self.at_hand.get(&v).unwrap_or_else(|| panic!("{v:?} is not at hand")).at(i)
+        self.available.get(&v).unwrap_or_else(|| panic!("{v:?} is not at hand")).at(i)
     }
 
     /// The name of a value's dense tile, which the plan has.
     fn tile(&self, v: Value) -> Name {
-        if let Expr::Method(Method::At, of, index) = &self.at_hand[&v]
+        if let Expr::Method(Method::At, of, index) = &self.available[&v]
             && let (Expr::Name(name), [Expr::Register]) = (&**of, &index[..])
         {
             return *name;
@@ -93,7 +93,7 @@ impl Writer<'_> {
 
     /// A value's elements are those of the tile with a name.
     fn keep(&mut self, v: Value, name: impl Into<Name>) {
-        self.at_hand.insert(v, Expr::Name(name.into()).at_index(Expr::Register));
+        self.available.insert(v, Expr::Name(name.into()).at_index(Expr::Register));
     }
 
     /// A tile's definition.
@@ -108,7 +108,7 @@ impl Writer<'_> {
             let nodes = e.size();
             assert_eq!(self.plan.form(v), Form::InUsers { nodes }, "{v:?} as planned and as written");
         }
-        self.at_hand.insert(v, e);
+        self.available.insert(v, e);
     }
 
     fn block(&mut self, stmts: &[ir::Stmt]) {
@@ -123,9 +123,9 @@ impl Writer<'_> {
 
     fn nested(&mut self, first: Vec<ThreadIr>, stmts: &[ir::Stmt]) -> Vec<ThreadIr> {
         self.blocks.push(first);
-        let outer = self.at_hand.clone();
+        let outer = self.available.clone();
         self.block(stmts);
-        self.at_hand = outer;
+        self.available = outer;
         self.blocks.pop().expect("pushed")
     }
 
@@ -299,8 +299,8 @@ impl Writer<'_> {
             }
             // Dense and row-major: another shape of the same elements.
             Op::Expand(x, _) | Op::Reshape(x) => {
-                let t = self.at_hand[&x].clone();
-                self.at_hand.insert(v, t);
+                let t = self.available[&x].clone();
+                self.available.insert(v, t);
             }
             Op::Broadcast(x) => self.broadcast(v, x),
             Op::Join(a, b) => {
@@ -427,7 +427,7 @@ impl Writer<'_> {
             inner_from *= from[d];
         }
         let index = index.into_iter().reduce(|a, b| a + b).map_or(0.into(), Expr::group);
-        let of_x = self.at_hand[&x].at(index);
+        let of_x = self.available[&x].at(index);
         self.keep_expression(v, of_x);
     }
 

@@ -102,7 +102,7 @@ pub(crate) fn plan(f: &Func, axis_info: &AxisAnalysis) -> CpuPlan {
         f,
         axis_info,
         uses: axes::uses(f),
-        at_hand: HashMap::new(),
+        available: HashMap::new(),
         made_here: HashSet::new(),
         plan: CpuPlan::default(),
     };
@@ -135,7 +135,7 @@ struct Planner<'a> {
     axis_info: &'a AxisAnalysis,
     /// As [`axes::uses`] counts them.
     uses: Vec<Option<u32>>,
-    at_hand: HashMap<Value, Source>,
+    available: HashMap<Value, Source>,
     /// The tiles that this block makes.
     made_here: HashSet<Value>,
     plan: CpuPlan,
@@ -161,9 +161,9 @@ impl Planner<'_> {
     }
 
     fn nested(&mut self, stmts: &[Stmt]) {
-        let outer = (self.at_hand.clone(), std::mem::take(&mut self.made_here));
+        let outer = (self.available.clone(), std::mem::take(&mut self.made_here));
         self.block(stmts);
-        (self.at_hand, self.made_here) = outer;
+        (self.available, self.made_here) = outer;
     }
 
     fn stmt(&mut self, s: &Stmt, rest: &[Stmt]) {
@@ -197,15 +197,15 @@ impl Planner<'_> {
 
     /// The elements of a value in memory, for statement `s`, which takes them there.
     fn tile(&mut self, s: &Stmt, v: Value) -> Source {
-        if let Source::Computed(_) = self.at_hand[&v] {
+        if let Source::Computed(_) = self.available[&v] {
             self.plan.made.entry(s.id).or_default().push(v);
             self.make(v);
         }
-        self.at_hand[&v]
+        self.available[&v]
     }
 
     fn make(&mut self, v: Value) {
-        self.at_hand.insert(v, Source::Tile(v));
+        self.available.insert(v, Source::Tile(v));
         self.made_here.insert(v);
     }
 
@@ -218,7 +218,7 @@ impl Planner<'_> {
     }
 
     fn in_users(&mut self, v: Value, source: Source) {
-        self.at_hand.insert(v, source);
+        self.available.insert(v, source);
         self.plan.forms.insert(v, Form::InUsers { nodes: source.element().size() });
     }
 
@@ -270,11 +270,11 @@ impl Planner<'_> {
             Op::Arange { .. } => self.in_users(v, Source::Computed(Element::of_arange())),
             // Dense and row-major: another shape of the same elements.
             Op::Expand(x, _) | Op::Reshape(x) => {
-                self.at_hand.insert(v, self.at_hand[x]);
+                self.available.insert(v, self.available[x]);
                 self.plan.forms.insert(v, Form::SameElements);
             }
             // Also of arithmetic: it would be done again for each element, with divisions.
-            Op::Broadcast(x) => match self.at_hand[x].element() {
+            Op::Broadcast(x) => match self.available[x].element() {
                 e if e.computes() => {
                     self.tile(s, *x);
                     self.own(v);
@@ -284,7 +284,7 @@ impl Planner<'_> {
             op => {
                 let of_operand = |o: Value| match f.ty(o).is_scalar() {
                     true => Element::of_scalar(),
-                    false => self.at_hand[&o].element(),
+                    false => self.available[&o].element(),
                 };
                 let e = Element::of_operation(f, op, &op.operands().into_iter().map(of_operand).collect::<Vec<_>>());
                 if e.is_cheap_index() || self.fuses(v, rest) && e.is_small() {
@@ -322,7 +322,7 @@ impl Planner<'_> {
 
     /// Whether a tile, made in this block, is taken once: it can be moved there.
     fn gives_memory_up(&self, v: Value) -> bool {
-        self.at_hand[&v] == Source::Tile(v) && self.made_here.contains(&v) && self.is_taken_once(v)
+        self.available[&v] == Source::Tile(v) && self.made_here.contains(&v) && self.is_taken_once(v)
     }
 
     /// The accumulator of a product as the memory of a variable that is assigned the product next.
@@ -332,7 +332,7 @@ impl Planner<'_> {
         };
         let variable = Source::Variable(*var);
         let is_next = (to, v) == (var, &product);
-        (is_next && self.at_hand[&acc] == variable && self.is_taken_once(acc)).then_some(variable)
+        (is_next && self.available[&acc] == variable && self.is_taken_once(acc)).then_some(variable)
     }
 }
 
