@@ -85,7 +85,9 @@ fn captures_of_other_threads_are_kept_out_between_calls() {
         loom::model(move || {
             let s = Stream::new();
             let (one, two) = (Arc::clone(&s), Arc::clone(&s));
-            let capture = move || drop(one.capture());
+            let capture = move || {
+                one.capture();
+            };
             let tune = move || {
                 let Ok(kept_out) = two.captures.keep_out(|| two.not_captured()) else { return };
                 // Two calls, neither of which holds captures.
