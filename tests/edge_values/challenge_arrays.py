@@ -3,7 +3,7 @@ one number for each extent of the operation's function."""
 
 import torch
 from challenge_inputs import every, filled, minus_zero, none, numbers, one_number, with_each, MINUS
-from table import F32, I8, I32, of_bits, row, tensor
+from table import F32, I8, I32, alternatives, of_bits, row, tensor
 
 functional = torch.nn.functional
 
@@ -81,16 +81,30 @@ def recurrence(a, x):
     return torch.stack(h, 1) if h else torch.empty_like(x)
 
 
+NO_STATE = (
+    "The state before the first step is 0, and so is its product with an infinite factor. Further steps of infinite "
+    "factors may be infinite, or NaN where sums of parts have infinities of both signs."
+)
+
+
 def selective(name, u, delta, a, b, c, skip):
     batch, steps, channels = u.shape
-    y, h = [], torch.zeros(batch, channels, a.shape[1])
-    for t in range(steps):
-        d = delta[:, t].unsqueeze(2)
-        h = torch.exp(d * a) * h + d * b[:, t].unsqueeze(1) * u[:, t].unsqueeze(2)
-        y.append((h * c[:, t].unsqueeze(1)).sum(2) + skip * u[:, t])
-    y = torch.stack(y, 1) if y else torch.empty_like(u)
+
+    def made(product):
+        y, h = [], torch.zeros(batch, channels, a.shape[1])
+        for t in range(steps):
+            d = delta[:, t].unsqueeze(2)
+            h = product(torch.exp(d * a), h) + d * b[:, t].unsqueeze(1) * u[:, t].unsqueeze(2)
+            y.append((h * c[:, t].unsqueeze(1)).sum(2) + skip * u[:, t])
+        return torch.stack(y, 1) if y else torch.empty_like(u)
+
+    y = made(torch.mul)
+    more = {"within": (1e-5, 1e-6)}
+    if torch.exp(delta.unsqueeze(3) * a).isinf().all(1).any():
+        ours = made(lambda factor, state: torch.where((state == 0) & ~factor.isnan(), 0.0, factor * state))
+        more |= {"ours": {"y": alternatives([y, ours])}, "why": NO_STATE}
     read = {"u": u, "delta": delta, "a": a, "b": b, "c": c, "skip": skip}
-    row("ssm_selective_scan", F32, name, [*u.shape, a.shape[1]], read, {"y": y}, within=(1e-5, 1e-6))
+    row("ssm_selective_scan", F32, name, [*u.shape, a.shape[1]], read, {"y": y}, **more)
 
 
 def scans():

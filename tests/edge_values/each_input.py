@@ -142,11 +142,13 @@ def norms():
         x = torch.full_like(residual, 0.5)
         read = {"x": x, "residual": residual, "weight": weight}
         outputs = {"sum": x + residual, "y": normalized(x + residual, weight)}
-        more["within"] = NORMS[dtype]
+        shown, more["within"] = more["within"], NORMS[dtype]
         row("add_rms_norm", dtype, "residuals with a special value", x.shape, read, outputs, **more)
         # The sum shows a residual that x does not hide.
-        read["x"] = none = torch.zeros_like(x)
-        outputs = {"sum": none + residual, "y": normalized(none + residual, weight)}
+        read["x"] = torch.zeros_like(x)
+        total = read["x"] + residual
+        outputs = {"sum": total, "y": normalized(total, weight)}
+        more["within"] = shown
         row("add_rms_norm", dtype, "residuals with a special value alone", x.shape, read, outputs, **more)
 
 
@@ -167,7 +169,7 @@ def convolution():
     one, top = f32(1.0), MAX[F32]
     torch.backends.cudnn.allow_tf32 = False
     for name, x, w in (
-        ("subnormal taps", [one, f32(2.0), f32(-3.0), f32(0.5)], [1, NORMAL[F32] - 1]),
+        ("subnormal taps", [one, f32(2.0), f32(-2.0), one], [1, NORMAL[F32] - 1]),
         ("the greatest number among the taps", [f32(0.5), f32(0.25), f32(-0.5), f32(2.0)], [top, one]),
     ):
         x, w = of_bits(x, F32), of_bits(w, F32)
