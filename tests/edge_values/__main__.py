@@ -3,10 +3,9 @@
     python3 tests/edge_values operations | challenges [--device cuda | cpu] [--add] [--output PATH]
 
 The conformance suite compares every backend with the table of operations, a test of `tests` with the one of public
-challenges. Without --output the new table replaces the old one. With --add the rows of the old one stay as they are, and each
-new row names its device where it is another one. A GPU's results count for operations, and a table
-names the device that it was made on. Where this project differs from torch on purpose, a row holds both results and the
-reason.
+challenges. Without --output the new table replaces the old one. With --add the rows of the old one stay as they are,
+and each new row names its device where it is another one. A GPU's results count for operations, and a table names the
+device that it was made on. Where this project differs from torch on purpose, a row holds both results and the reason.
 """
 
 import argparse, json, pathlib
