@@ -3,7 +3,7 @@ one number for each extent of the operation's function."""
 
 import torch
 from challenge_inputs import every, filled, minus_zero, none, numbers, one_number, with_each, MINUS
-from table import F32, I8, I32, of_bits, row, tensor
+from table import F32, I8, I32, alternatives, of_bits, row, tensor
 
 functional = torch.nn.functional
 
@@ -73,6 +73,40 @@ def rows_of_a_matrix():
         row("moe_topk_gating", F32, name, [*logits.shape, k], {"logits": logits}, y, within=(1e-5, 1e-7))
 
 
+def recurrence(a, x):
+    h, before = [], torch.zeros(len(a))
+    for t in range(a.shape[1]):
+        before = a[:, t] * before + x[:, t]
+        h.append(before)
+    return torch.stack(h, 1) if h else torch.empty_like(x)
+
+
+NO_STATE = (
+    "The state before the first step is 0, and so is its product with an infinite factor. Further steps of infinite "
+    "factors may be infinite, or NaN where sums of parts have infinities of both signs."
+)
+
+
+def selective(name, u, delta, a, b, c, skip):
+    batch, steps, channels = u.shape
+
+    def made(product):
+        y, h = [], torch.zeros(batch, channels, a.shape[1])
+        for t in range(steps):
+            d = delta[:, t].unsqueeze(2)
+            h = product(torch.exp(d * a), h) + d * b[:, t].unsqueeze(1) * u[:, t].unsqueeze(2)
+            y.append((h * c[:, t].unsqueeze(1)).sum(2) + skip * u[:, t])
+        return torch.stack(y, 1) if y else torch.empty_like(u)
+
+    y = made(torch.mul)
+    more = {"within": (1e-5, 1e-6)}
+    if torch.exp(delta.unsqueeze(3) * a).isinf().all(1).any():
+        ours = made(lambda factor, state: torch.where((state == 0) & ~factor.isnan(), 0.0, factor * state))
+        more |= {"ours": {"y": alternatives([y, ours])}, "why": NO_STATE}
+    read = {"u": u, "delta": delta, "a": a, "b": b, "c": c, "skip": skip}
+    row("ssm_selective_scan", F32, name, [*u.shape, a.shape[1]], read, {"y": y}, **more)
+
+
 def scans():
     usual = numbers(1, 2, -3, 4, 5, -6, 7)
     flags = tensor([0, 0, 0, 0, 1, 0, 0], I32)
@@ -112,13 +146,6 @@ def scans():
         y = one_number(windows.to(I32).max())
         row("max_subarray_sum", I32, name, [len(x), window], {"x": tensor(x, I32)}, {"y": y})
 
-    def recurrence(a, x):
-        h, before = [], torch.zeros(len(a))
-        for t in range(a.shape[1]):
-            before = a[:, t] * before + x[:, t]
-            h.append(before)
-        return torch.stack(h, 1) if h else torch.empty_like(x)
-
     # No factor is 0: by 0, what comes before counts as 0 and not as NaN where it is infinite.
     a, x = numbers(1, 0.5, 2, 1, 0.25).repeat(len(s), 1), numbers(1, 2, -3, 4, 0).repeat(len(s), 1)
     x[:, 2] = s
@@ -145,17 +172,6 @@ def scans():
         read = {"rewards": r, "values": v}
         more = {"scalars": {"gamma": 0.5, "lambda": 0.25}, "within": (1e-6, 1e-7)}
         row("gae_reverse_scan", F32, name, r.shape, read, {"advantages": y}, **more)
-
-    def selective(name, u, delta, a, b, c, skip):
-        batch, steps, channels = u.shape
-        y, h = [], torch.zeros(batch, channels, a.shape[1])
-        for t in range(steps):
-            d = delta[:, t].unsqueeze(2)
-            h = torch.exp(d * a) * h + d * b[:, t].unsqueeze(1) * u[:, t].unsqueeze(2)
-            y.append((h * c[:, t].unsqueeze(1)).sum(2) + skip * u[:, t])
-        y = torch.stack(y, 1) if y else torch.empty_like(u)
-        read = {"u": u, "delta": delta, "a": a, "b": b, "c": c, "skip": skip}
-        row("ssm_selective_scan", F32, name, [*u.shape, a.shape[1]], read, {"y": y}, within=(1e-5, 1e-6))
 
     u = numbers(1, 2, -3, 4).view(1, 4, 1).repeat(len(s), 1, 1)
     u[:, 2, 0] = s

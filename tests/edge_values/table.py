@@ -79,6 +79,8 @@ def scalar(value):
 
 
 ROWS = []
+# The type of each input of an operation that is not the row's.
+TYPES = {}
 
 
 def row(
@@ -99,6 +101,9 @@ def row(
         "name": name,
         "size": list(size),
     }
+    for op in made["ops"]:
+        others = {k: NAMES[v.dtype] for k, v in inputs.items() if not isinstance(dtype, str) and v.dtype != dtype}
+        TYPES.setdefault(op, {}).update(others)
     made["inputs"] = {k: text_of(words_of(v)) for k, v in inputs.items()}
     made["scalars"] = {k: scalar(v) for k, v in (scalars or {}).items()}
     made["torch"] = {k: text_of(words_of(v)) for k, v in outputs.items()}

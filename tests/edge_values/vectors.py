@@ -381,7 +381,8 @@ def of_norms(dtype, name, x, weight, bias):
     row("add_rms_norm", dtype, name, x.shape, read | {"residual": residual}, outputs, **more)
 
 
-def of_gradients(dtype, name, x, weight, bias, dy):
+def of_gradients(dtype, name, x, weight, bias, dy, overflows=False):
+    """The gradients of both norms. Where squares overflow, the one of the weight may be the formula's, too."""
     for op, parameters in (("layer_norm_backward", [weight, bias]), ("rms_norm_backward", [weight])):
         inputs = [v.detach().clone().requires_grad_() for v in (x, *parameters)]
         grads = [torch.zeros_like(v) for v in inputs]
@@ -396,6 +397,8 @@ def of_gradients(dtype, name, x, weight, bias, dy):
         formulas = [(wg - across - normal * along) * scale, (wg - normal * along - across) * scale]
         ours = {k: text_of(words_of(v)) for k, v in outputs.items()}
         ours["dx"] = alternatives([grads[0], *(dx.to(dtype) for dx in formulas)])
+        if overflows:
+            ours["dw"] = alternatives([grads[1], (dy.float() * normal).sum(0).to(dtype)])
         more = {"within": NORMS[dtype], "ours": ours, "why": INFINITE}
         row(op, dtype, name, x.shape, read, outputs, {"eps": EPS}, **more)
 

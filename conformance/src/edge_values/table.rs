@@ -40,6 +40,8 @@ impl Elements {
 }
 
 type Arrays = BTreeMap<String, Elements>;
+/// The types of inputs by their names.
+type Types = BTreeMap<String, String>;
 
 /// The platforms where a row holds.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -75,8 +77,11 @@ pub struct EdgeRow {
     #[serde(default)]
     pub moves: bool,
     runs: Option<Runs>,
+    /// The origin of the outputs, where it is not the table's.
+    source: Option<Source>,
+    /// The types of inputs that are not of the row's type.
     #[serde(skip)]
-    made_with: Source,
+    types: Types,
 }
 
 /// The torch and the device that made the outputs.
@@ -90,6 +95,8 @@ struct Source {
 #[derive(Debug, Deserialize)]
 pub struct Table {
     source: Source,
+    /// For each operation the inputs that are of another type than its rows.
+    types: BTreeMap<String, Types>,
     rows: Vec<EdgeRow>,
 }
 
@@ -98,7 +105,8 @@ impl Table {
     pub fn parse(text: &str) -> serde_json::Result<Table> {
         let mut table: Table = serde_json::from_str(text)?;
         for row in &mut table.rows {
-            row.made_with = table.source.clone();
+            row.source.get_or_insert_with(|| table.source.clone());
+            row.types = row.ops.iter().filter_map(|o| table.types.get(o)).flat_map(Types::clone).collect();
         }
         Ok(table)
     }
@@ -123,9 +131,12 @@ impl EdgeRow {
         &self.ops
     }
 
-    /// Whether an element of an input is of a class.
-    pub fn has_input(&self, is: fn(u32) -> bool) -> bool {
-        self.inputs.values().any(|x| x.iter().flatten().any(|&bits| is(bits)))
+    /// The inputs, and the type of each one.
+    fn inputs(&self) -> impl Iterator<Item = (&str, &str, &Elements)> {
+        self.inputs.iter().map(|(name, x)| {
+            let type_name = self.types.get(name).unwrap_or(&self.dtype);
+            (name.as_str(), type_name.as_str(), x)
+        })
     }
 
     /// Whether it holds with a chosen configuration, or without one.
@@ -157,7 +168,7 @@ impl EdgeRow {
 
     /// The origin of the outputs.
     pub fn source(&self) -> String {
-        let Source { torch, device } = &self.made_with;
+        let Source { torch, device } = self.source.clone().unwrap_or_default();
         match &self.why {
             Some(why) => format!("not as in torch: {why}"),
             None => format!("as in torch {torch} on {device}"),
@@ -181,7 +192,7 @@ impl EdgeRow {
 }
 
 /// The classes of values that an operation on a dtype must have rows of.
-pub fn classes(dtype: DType) -> Vec<(&'static str, fn(u32) -> bool)> {
+fn classes(dtype: DType) -> Vec<(&'static str, fn(u32) -> bool)> {
     let mut classes: Vec<(&'static str, fn(u32) -> bool)> = match dtype {
         DType::F32 => vec![
             ("NaN", |b| f32::from_bits(b).is_nan()),
@@ -227,6 +238,29 @@ pub fn classes(dtype: DType) -> Vec<(&'static str, fn(u32) -> bool)> {
     classes
 }
 
+/// The classes that an input has in none of an operation's rows, as texts. Integers do not count in an operation on
+/// floats.
+pub fn missing_classes<'a>(rows: impl Iterator<Item = &'a EdgeRow>) -> Vec<String> {
+    let (mut found, mut missing) = (BTreeMap::new(), Vec::new());
+    for row in rows {
+        for (name, type_name, x) in row.inputs() {
+            let Some(dtype) = DType::parse(type_name) else {
+                missing.push(format!("`{name}` is of no type `{type_name}`"));
+                continue;
+            };
+            if type_name != row.dtype && !dtype.is_float() {
+                continue;
+            }
+            for (class, is) in classes(dtype) {
+                *found.entry((name, type_name, class)).or_insert(false) |= x.iter().flatten().any(|&bits| is(bits));
+            }
+        }
+    }
+    let lacks = found.into_iter().filter(|(_, has)| !has);
+    missing.extend(lacks.map(|((name, type_name, class), _)| format!("`{name}` of {type_name} has no {class}")));
+    missing
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +277,18 @@ mod tests {
         for wrong in ["xyz", "1*", "1*x", "1|", "123456789"] {
             assert!(elements(wrong).unwrap_err().contains(wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_class_is_missing_where_another_input_has_it() {
+        let text = r#"{"source": {"torch": "", "device": ""}, "types": {"f": {"ids": "i32", "w": "f32"}}, "rows": [
+            {"ops": ["f"], "dtype": "f16", "name": "", "size": [], "scalars": {}, "torch": {},
+             "inputs": {"ids": "0", "w": "7fc00000 80000000 1 7f800000 7f7fffff 0", "x": "7e00 8000 1 7c00 0"}}]}"#;
+        let missing = |text: &str| missing_classes(Table::parse(text).unwrap().rows().iter());
+        assert_eq!(missing(text), ["`x` of f16 has no greatest number"]);
+        assert_eq!(missing(&text.replace("7c00 0", "7c00 0 7bff")), [""; 0]);
+        assert_eq!(missing(&text.replace("1 7f800000", "1")).first().unwrap(), "`w` of f32 has no infinity");
+        assert_eq!(missing(&text.replace("i32", "int")).first().unwrap(), "`ids` is of no type `int`");
     }
 
     #[test]
