@@ -1,11 +1,12 @@
 //! Functions that are no Rust. `rustc` reports their syntax, once: here they become stubs, and the spellings of Python
-//! among them are reported with the spelling that kernels have.
+//! among them are reported with the spelling that kernels have. So are comparisons under `&`, for which `rustc` proposes
+//! `&&`.
 
-use crate::diag::{Code, Diagnostic, Diagnostics, syn_error_to_tokens};
+use crate::diag::{Code, Diagnostic, Diagnostics, Span, syn_error_to_tokens};
 use crate::emit::host;
 use crate::front::source::{KERNEL, LIBRARY, MODULE, default_facade};
 use crate::front::{parse, suggest};
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser};
 
@@ -110,6 +111,7 @@ fn python(tokens: &TokenStream) -> TokenStream {
 
 fn find(tokens: TokenStream, d: &Diagnostics) {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
+    chained(&all, d);
     let is_punct = |t: Option<&TokenTree>, c: char| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == c);
     for (i, t) in all.iter().enumerate() {
         let before = i.checked_sub(1).map(|before| &all[before]);
@@ -135,6 +137,65 @@ fn find(tokens: TokenStream, d: &Diagnostics) {
             },
             _ => {}
         }
+    }
+}
+
+/// Finds `a < b & c < d`: `&`, `|` and `^` bind tighter than comparisons, which Rust does not chain.
+fn chained(tokens: &[TokenTree], d: &Diagnostics) {
+    let operators = operators(tokens);
+    let is_comparison = |o: &str| matches!(o, "<" | "<=" | ">" | ">=" | "==" | "!=");
+    for three in operators.windows(3) {
+        let [(first, a), (_, between), (last, b)] = three else { continue };
+        if is_comparison(a) && is_comparison(b) && matches!(&**between, "&" | "|" | "^") {
+            let span = Span { first: tokens[*first].span(), last: tokens[last + b.len() - 1].span() };
+            let why = format!(
+                "`{between}` binds tighter than `{a}`: put each comparison in parentheses, as in `(i < m) {between} (j < n)`"
+            );
+            d.error(Code::ChainedComparison, span, why);
+        }
+    }
+}
+
+/// The operators between operands that decide how comparisons and `&` group, with the places of their first tokens, and
+/// the separators of expressions. Arithmetic binds tighter than all of them.
+fn operators(tokens: &[TokenTree]) -> Vec<(usize, String)> {
+    let mut out = vec![];
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let first = at;
+        at += 1;
+        let TokenTree::Punct(p) = token else { continue };
+        let mut spelled = String::from(p.as_char());
+        let mut joint = p.spacing() == Spacing::Joint;
+        while let Some(TokenTree::Punct(next)) = tokens.get(at).filter(|_| joint) {
+            spelled.push(next.as_char());
+            joint = next.spacing() == Spacing::Joint;
+            at += 1;
+        }
+        let is_between = first > 0 && ends_operand(&tokens[first - 1]);
+        match &*spelled {
+            "+" | "-" | "*" | "/" | "%" | "." | "!" | "<<" | ">>" => {}
+            // A reference.
+            "&" if !is_between => {}
+            "::<" => {
+                at += tokens[at..]
+                    .iter()
+                    .position(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == '>'))
+                    .map_or(0, |end| end + 1)
+            }
+            _ => out.push((first, spelled)),
+        }
+    }
+    out
+}
+
+/// Whether an operator may follow.
+fn ends_operand(t: &TokenTree) -> bool {
+    match t {
+        TokenTree::Literal(_) => true,
+        TokenTree::Group(g) => g.delimiter() != Delimiter::Brace,
+        TokenTree::Ident(_) => is_operand(t),
+        TokenTree::Punct(_) => false,
     }
 }
 
@@ -198,10 +259,35 @@ mod tests {
             |cure: &str, of: &str| format!("tiles are not indexed: write `{cure}` instead of `[{of}]` [T0208]");
         assert_eq!(file("let o = i[:, None];"), Some((4, 14, expand(".expand(1)", ":, None"))));
         assert_eq!(file("let (a, o) = (x, i[None, :] * 4);"), Some((4, 23, expand(".expand(0)", "None, :"))));
+        let chained = file("let m = i < 3 & j < 4;").expect("a mistake");
+        assert!((chained.0, chained.1) == (4, 15) && chained.2.ends_with("[T0212]"), "{chained:?}");
         // Other mistakes, and files that parse, are for the macro.
         assert_eq!(file("let i = ; let o = i[:, None];"), None);
         assert_eq!(file("let o = i.expand(1);"), None);
         assert_eq!(misspelling("fn f() { x[1:2] } #[tile_kernel(grid = [1])] fn k() {}"), None);
+    }
+
+    #[test]
+    fn comparisons_under_an_operator_have_a_cure() {
+        let cure = |a: &str, o: &str| {
+            let cure = format!("put each comparison in parentheses, as in `(i < m) {o} (j < n)`");
+            vec![format!("`{o}` binds tighter than `{a}`: {cure}")]
+        };
+        assert_eq!(messages("let m = i < n & j < n;"), cure("<", "&"));
+        assert_eq!(messages("load(x, i).mask(i + 1 >= n | x.len() != 2 * j)"), cure(">=", "|"));
+        assert_eq!(messages("f(a[0] == 1 ^ b(2) == 3)"), cure("==", "^"));
+        for body in [
+            "(i < n) & (j < n)",
+            "i < n && j < n",
+            "i < n & j",
+            "f(i < n, &j, k < n)",
+            "let a: Vec<&T> = b; let c = d < e;",
+            "zeros::<bool>([M]) & a < b",
+            "i < n; &j; k < n",
+            "match a < b { true => c & d, _ => e < f }",
+        ] {
+            assert_eq!(messages(body), [""; 0], "{body}");
+        }
     }
 
     #[test]

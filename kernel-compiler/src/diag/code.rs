@@ -78,6 +78,8 @@ codes! {
     PythonWord = 210,
     /// A type owns memory.
     NoHeap = 211,
+    /// Two comparisons stand beside `&`, `|` or `^` without parentheses.
+    ChainedComparison = 212,
 
     // Names
     /// A name is no parameter, local or constant in scope.

@@ -1,5 +1,6 @@
 //! Names of Triton, of NumPy and of Rust's standard library that kernels do not have, and their replacements.
 
+use crate::front::ast::{Expr, ExprKind, Pattern};
 use proc_macro2::Ident;
 
 pub const INDEX: &str = "only an array of values is indexed, by a constant: `load(x, i)` reads elements, `.expand(axis)` \
@@ -10,6 +11,22 @@ const NO_HEAP: &str = "a kernel has no heap: a tile holds elements, `zeros::<f32
      a tuple holds several values";
 
 pub const TYPE_ARGUMENT: &str = "a type is in `::<>`, `x.to::<f32>()`, or that of a value, `x.to(y.dtype())`";
+
+/// One element of a tile of rank 1, of a type with this zero.
+pub fn element_of_tile(extent: usize, zero: &str) -> String {
+    format!("tiles are not indexed: element `i` of this tile is `sum(where_(arange({extent}) == i, t, {zero}))`")
+}
+
+/// `let (value, index) = max(t, 1)`, as with `return_indices` of Triton.
+pub fn indices_of(pattern: &Pattern, init: &Expr) -> Option<String> {
+    let (Pattern::Tuple(names), ExprKind::Call { name, .. }) = (pattern, &init.kind) else { return None };
+    let index = match name.to_string().as_str() {
+        "max" => "argmax",
+        "min" => "argmin",
+        _ => return None,
+    };
+    (names.len() == 2).then(|| format!("`{name}` gives the values alone: `{index}(t, axis)` gives their indices"))
+}
 
 /// A type of the standard library that owns memory, before `::` or as a type.
 pub fn owner(name: &Ident) -> Option<&'static str> {

@@ -7,6 +7,9 @@
 //! Shape operations have no layout of their own either: their result follows from the layout of the operand. If a use
 //! needs another layout, the plan converts ([`demands`](crate::plan::demands)).
 //!
+//! Where nothing anchors a component, the candidates are the layouts that its values have without a conversion, and
+//! consecutive lanes along any dimension. The cheapest of them by [`cost`](crate::layout::cost) is taken.
+//!
 //! A tile that is broadcast to a larger one, or that a larger one is reduced to, has the larger one's layout without
 //! the other elements, a *slice* of it, although it is loaded or stored itself: a number for each row of a matrix.
 //! Threads then access the same elements, which costs less than a conversion as long as each has few.
@@ -14,6 +17,7 @@
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;
 use crate::ir::{Address, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::layout::cost::{self, Component, Nested, Surroundings};
 use crate::layout::linear::Layout;
 use crate::layout::padded;
 use crate::mma::mma_sync;
@@ -145,11 +149,7 @@ pub fn assign(
     cx.anchored(&mut assignment, |component| slices.iter().all(|s| s.component != component));
     cx.sliced(&slices, &mut assignment);
     cx.anchored(&mut assignment, |_| true);
-    for s in walk(&f.body) {
-        if let StmtKind::Let(v) = &s.kind {
-            cx.derived(*v, &mut assignment);
-        }
-    }
+    cx.unanchored(&mut assignment);
     // Components without a layout: variables that only hold constants and index arithmetic.
     for (i, var) in f.vars.iter().enumerate() {
         let c = assignment.component[f.values.len() + i];
@@ -218,6 +218,25 @@ struct Assign<'a> {
     reduced: HashSet<(usize, usize)>,
     /// The components of loops that one warp runs: every warp has all of their elements.
     in_one_warp: HashSet<usize>,
+}
+
+/// The layouts around a component without one.
+struct Around<'a> {
+    cx: &'a Assign<'a>,
+    assignment: &'a LayoutAssignment,
+    component: usize,
+}
+
+impl Surroundings for Around<'_> {
+    fn known(&self, v: Value) -> Option<&Layout> {
+        let of = self.assignment.component[v.0 as usize];
+        let is_outside = of != self.component && self.cx.has_layout(v);
+        self.assignment.layouts[of].as_ref().filter(|_| is_outside)
+    }
+
+    fn derived(&self, v: Value) -> Option<Layout> {
+        self.cx.derived(v, self.assignment).flatten()
+    }
 }
 
 impl Assign<'_> {
@@ -406,17 +425,68 @@ impl Assign<'_> {
         }
     }
 
-    /// A component without accesses gets the layout that its first value has without a conversion.
-    fn derived(&mut self, v: Value, assignment: &mut LayoutAssignment) {
-        if self.f.ty(v).is_scalar()
-            || assignment.is_cheap(v)
-            || assignment.layouts[assignment.component[v.0 as usize]].is_some()
-        {
-            return;
+    /// Components without accesses get the cheapest layout, in the order of their first values.
+    fn unanchored(&self, assignment: &mut LayoutAssignment) {
+        let f = self.f;
+        let nested = cost::nested(&f.body);
+        let components = self.components(&nested, assignment);
+        for n in nested.iter().filter(|n| self.has_layout(n.value)) {
+            let component = assignment.component[n.value.0 as usize];
+            if assignment.layouts[component].is_some() {
+                continue;
+            }
+            let around = Around { cx: self, assignment, component };
+            let Some(first) = self.derived(n.value, assignment) else { continue };
+            let (of, shape) = (&components[&component], f.shape(n.value));
+            let by_rows = self.plain(component, shape);
+            let best = if of.is_for_others {
+                first.unwrap_or(by_rows)
+            } else {
+                let others = of.tiles.iter().filter_map(|t| around.derived(t.value));
+                let along = |fastest: usize| {
+                    let slower = (0..shape.len()).rev().filter(|&d| d != fastest);
+                    self.blocked(component, shape, &std::iter::once(fastest).chain(slower).collect::<Vec<_>>(), 1)
+                };
+                let candidates = others.chain((0..shape.len()).rev().map(along));
+                of.cheapest(f, first, candidates, &around)
+            };
+            assignment.layouts[component] = Some(best);
         }
+    }
+
+    /// The components of these values.
+    fn components<'n>(&self, nested: &'n [Nested], assignment: &LayoutAssignment) -> HashMap<usize, Component<'n>> {
+        let f = self.f;
+        let of = |v: Value| assignment.component[v.0 as usize];
+        let mut components: HashMap<usize, Component> = HashMap::new();
+        for n in nested {
+            let op = f.op(n.value);
+            if self.has_layout(n.value) {
+                let own = components.entry(of(n.value)).or_default();
+                own.tiles.push(n);
+                own.is_for_others |= op.has_effect();
+            }
+            for x in op.operands().into_iter().filter(|&x| self.has_layout(x)) {
+                let read = components.entry(of(x)).or_default();
+                if op.reduced().is_some() || op.is_view() {
+                    // Once, if a reduction is of several tiles.
+                    if read.readers.last().is_none_or(|last| last.value != n.value) {
+                        read.readers.push(n);
+                    }
+                } else if op.crosses_threads() {
+                    read.is_for_others = true;
+                }
+            }
+        }
+        components
+    }
+
+    /// The layout that a value has without a conversion: None if another value of its component decides, and
+    /// `Some(None)` if there is no such layout.
+    fn derived(&self, v: Value, assignment: &LayoutAssignment) -> Option<Option<Layout>> {
         let operand = |o: Value| assignment.layouts[assignment.component[o.0 as usize]].clone();
         let shape = padded(self.f.shape(v));
-        let layout = match self.f.op(v) {
+        Some(match self.f.op(v) {
             op if let Some((values, axis)) = op.reduced()
                 && !assignment.is_cheap(values[0]) =>
             {
@@ -438,11 +508,9 @@ impl Assign<'_> {
             Op::Broadcast(x) => operand(*x).map(|l| l.broadcast(&shape).layout),
             Op::Permute(x, perm) => operand(*x).map(|l| l.permute(perm).layout),
             Op::Reshape(x) => operand(*x).map(|l| l.reshape(&shape).layout),
-            Op::ReadVar(_) => return,
-            op if op.is_elementwise() => return,
+            Op::ReadVar(_) => return None,
+            op if op.is_elementwise() => return None,
             _ => None,
-        };
-        let c = assignment.component[v.0 as usize];
-        assignment.layouts[c] = Some(layout.unwrap_or_else(|| self.plain(c, self.f.shape(v))));
+        })
     }
 }

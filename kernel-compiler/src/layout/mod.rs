@@ -1,6 +1,7 @@
 //! Layouts: which register of which thread holds which element of a tile.
 
 pub mod assign;
+mod cost;
 pub mod linear;
 pub mod swizzled_smem;
 pub mod table;

@@ -1,6 +1,7 @@
 //! Values of several parts: tuples, arrays, structs, and variables of these.
 
 use crate::diag::{Code, Result, Span};
+use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Pattern, TypeName};
 use crate::front::infer::{Binding, Infer, Val, Whole};
 use crate::front::suggest;
@@ -99,6 +100,14 @@ impl Infer<'_> {
             },
             ExprKind::Index(x, at) => match self.expr(x)? {
                 Val::Array(list) => self.index_of_array(at, list.len()).map(|i| list[i].clone()),
+                Val::Run(t) if let [extent] = self.ty(t).shape[..] => {
+                    let zero = match self.ty(t).dtype {
+                        DType::Bool => "false",
+                        t if t.is_float() => "0.0",
+                        _ => "0",
+                    };
+                    self.error(Code::Subscript, e.span, suggest::element_of_tile(extent, zero))
+                }
                 _ => self.error(Code::Subscript, e.span, suggest::INDEX),
             },
             _ => unreachable!("an expression of a part"),

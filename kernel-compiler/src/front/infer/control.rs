@@ -5,6 +5,7 @@ use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{Block, Expr, ExprKind, Pattern, Said};
 use crate::front::infer::{Binding, Infer, Val, Whole};
+use crate::front::suggest;
 use crate::ir::{Op, Stmt, StmtKind, Type, Value, Var};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -50,10 +51,12 @@ impl Infer<'_> {
     /// On a mistake the names of the pattern are poisoned.
     fn let_stmt(&mut self, pattern: &Pattern, ty: &Said, init: Option<&Expr>, span: Span) -> Result<()> {
         let bound = match init {
-            Some(init) => self
-                .expr(init)
-                .and_then(|v| self.as_said(v, ty, init.span))
-                .and_then(|v| self.bind_pattern(pattern, v, init.span)),
+            Some(init) => self.expr(init).and_then(|v| self.as_said(v, ty, init.span)).and_then(|v| {
+                match suggest::indices_of(pattern, init).filter(|_| matches!(v, Val::Run(_))) {
+                    Some(cure) => self.error(Code::TypeMismatch, init.span, cure),
+                    None => self.bind_pattern(pattern, v, init.span),
+                }
+            }),
             None => self.error(Code::NoValue, span, "a variable starts with a value: `let mut x = ..`"),
         };
         bound.inspect_err(|_| self.poison_pattern(pattern))

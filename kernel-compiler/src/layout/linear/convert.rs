@@ -61,6 +61,17 @@ impl Shuffle {
     }
 }
 
+impl Conversion {
+    /// In quarters of a shuffle, or of a wavefront of shared memory, of one warp.
+    pub(crate) fn cost(&self, elem_bytes: usize) -> usize {
+        match self {
+            Conversion::Identity | Conversion::Registers(_) => 0,
+            Conversion::Shuffle(shuffle) => shuffle.cost(elem_bytes),
+            Conversion::Shared(shared) => shared.cost,
+        }
+    }
+}
+
 /// The cheapest conversion of elements of `elem_bytes` bytes. `src` must hold every element.
 pub fn plan(src: &Layout, dst: &Layout, elem_bytes: usize) -> Conversion {
     assert_eq!((src.dims(), src.warps()), (dst.dims(), dst.warps()), "layouts of different tiles");
