@@ -1,6 +1,6 @@
 //! Functions that are no Rust. `rustc` reports their syntax, once: here they become stubs, and the spellings of Python
-//! among them are reported with the spelling that kernels have. So are comparisons under `&`, for which `rustc` proposes
-//! `&&`.
+//! among them are reported with the spelling that kernels have. So are comparisons under `&`, for which the proposal
+//! of `rustc` is `&&`.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Span, syn_error_to_tokens};
 use crate::emit::host;
