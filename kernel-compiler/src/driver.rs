@@ -10,16 +10,18 @@ use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
 use crate::emit;
 use crate::front::ast::{Arch, Choice, Config};
-use crate::front::{backward, infer};
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
+use crate::front::{backward, infer};
 use crate::ir::walk::{dots, loaded, walk};
 use crate::ir::{Base, Func, Guard, Op, SharedArray, Stmt, StmtKind, Test, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
 pub use crate::observer::Observer;
 use crate::observer::{abandoned, attempt};
-use crate::passes::{adjoint, block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
+use crate::passes::{
+    adjoint, block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums,
+};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};

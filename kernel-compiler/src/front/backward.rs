@@ -84,7 +84,7 @@ pub fn derive(forward: &Kernel, backward: &Backward, d: &Diagnostics) -> Result<
     let mut item = forward.item.clone();
     item.attrs.retain(|a| !a.path().is_ident("doc"));
     let doc = format!(
-        "The backward kernel of [`{0}`]: adds the gradients with respect to its inputs to each `_grad` that is written.",
+        "The backward kernel of `{0}`: adds the gradients with respect to its inputs to each `_grad` that is written.",
         forward.name
     );
     item.attrs.push(syn::parse_quote!(#[doc = #doc]));

@@ -3,7 +3,7 @@
 use super::refused::Refused;
 use crate::dtype::DType;
 use crate::ir::walk::{walk, written};
-use crate::ir::{Address, Array, Atomic, Base, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{Address, Array, Atomic, Base, Func, Op, StmtKind, Value, Var};
 use proc_macro2::Span;
 use std::collections::HashSet;
 
@@ -70,7 +70,8 @@ pub fn check(f: &Func) -> Result<(), Refused> {
     // Jumps and loops without a range have no place of their own.
     let mut last = f.values.first().map_or_else(Span::call_site, |v| v.span);
     for s in walk(&f.body) {
-        let within = || walk(std::slice::from_ref(s)).find_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
+        let within =
+            || walk(std::slice::from_ref(s)).find_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
         match &s.kind {
             StmtKind::Let(v) => {
                 last = f.span(*v);
@@ -86,7 +87,8 @@ pub fn check(f: &Func) -> Result<(), Refused> {
                 return Err(Refused::new(span, "a `while` or a `loop` has no adjoint: write a `for` over a range"));
             }
             StmtKind::Break | StmtKind::Continue | StmtKind::Return => {
-                let why = "a `break`, `continue` or `return` has no adjoint: write an `if` around the statements, or masks";
+                let why =
+                    "a `break`, `continue` or `return` has no adjoint: write an `if` around the statements, or masks";
                 return Err(Refused::new(last, why));
             }
             StmtKind::Assign(..)
@@ -96,7 +98,7 @@ pub fn check(f: &Func) -> Result<(), Refused> {
             | StmtKind::Print { .. } => {}
         }
     }
-    stored_twice(f)
+    Ok(())
 }
 
 const SHARED: &str = "a shared array has no adjoint: a backward kernel is derived of tiles, loads and stores";
@@ -134,91 +136,11 @@ fn stored(f: &Func, ptr: &Address, span: Span) -> Result<(), Refused> {
         Base::Pointer { .. } => Err(Refused::new(span, POINTER)),
         Base::Slice(p) | Base::Raw(p) if f.params[p].dtype.is_float8() => {
             let name = &f.params[p].name;
-            Err(Refused::new(span, format!("`{name}` has floats of 8 bits, which have no gradient: store f16, bf16 or f32")))
+            Err(Refused::new(
+                span,
+                format!("`{name}` has floats of 8 bits, which have no gradient: store f16, bf16 or f32"),
+            ))
         }
         Base::Slice(_) | Base::Raw(_) => Ok(()),
-    }
-}
-
-/// A store of floats.
-struct Stored {
-    param: usize,
-    index: Value,
-    mask: Option<Value>,
-}
-
-/// Refuses a store whose elements another store of the program overwrites: the first one has no gradient then.
-fn stored_twice(f: &Func) -> Result<(), Refused> {
-    let mut seen: Vec<Stored> = vec![];
-    let mut summed = HashSet::new();
-    for s in walk(&f.body) {
-        match &s.kind {
-            StmtKind::Let(v) if let Op::Atomic { ptr, .. } = f.op(*v) => summed.extend(ptr.param()),
-            StmtKind::For { iv, body, .. } => overwritten(f, *iv, body)?,
-            _ => {}
-        }
-    }
-    for s in walk(&f.body) {
-        let StmtKind::Store { ptr, mask, span, .. } = &s.kind else { continue };
-        let Some(param) = ptr.param().filter(|&p| f.params[p].dtype.is_float()) else { continue };
-        let name = &f.params[param].name;
-        if summed.contains(&param) {
-            let why = format!("`{name}` is stored to and added to: a kernel with an adjoint does one of both");
-            return Err(Refused::new(*span, why));
-        }
-        let is_same = |o: &Stored| {
-            o.param == param && o.index == ptr.index && (o.mask == *mask || o.mask.is_none() || mask.is_none())
-        };
-        if seen.iter().any(is_same) {
-            return Err(Refused::new(*span, again(name)));
-        }
-        seen.push(Stored { param, index: ptr.index, mask: *mask });
-    }
-    Ok(())
-}
-
-fn again(name: &str) -> String {
-    format!("elements of `{name}` are stored again: a kernel with an adjoint stores each element once")
-}
-
-/// Refuses stores of a loop to places that are the same in each iteration.
-fn overwritten(f: &Func, iv: Value, body: &[Stmt]) -> Result<(), Refused> {
-    let varying = varying(f, iv, body);
-    for s in walk(body) {
-        let StmtKind::Store { ptr, mask, span, .. } = &s.kind else { continue };
-        let Some(param) = ptr.param().filter(|&p| f.params[p].dtype.is_float()) else { continue };
-        if !varying.contains(&ptr.index) && !mask.is_some_and(|m| varying.contains(&m)) {
-            return Err(Refused::new(*span, again(&f.params[param].name)));
-        }
-    }
-    Ok(())
-}
-
-/// The values of a loop's body that may differ from iteration to iteration.
-fn varying(f: &Func, iv: Value, body: &[Stmt]) -> HashSet<Value> {
-    let (mut values, mut vars) = (HashSet::from([iv]), HashSet::new());
-    loop {
-        let before = (values.len(), vars.len());
-        for s in walk(body) {
-            match &s.kind {
-                StmtKind::Let(v) => {
-                    let read = matches!(f.op(*v), Op::ReadVar(var) if vars.contains(var));
-                    if read || f.op(*v).operands().iter().any(|o| values.contains(o)) {
-                        values.insert(*v);
-                    }
-                }
-                // The content of a variable that the body assigns may be that of an earlier iteration.
-                StmtKind::Assign(var, _) => {
-                    vars.insert(*var);
-                }
-                StmtKind::For { iv, lo, hi, .. } if values.contains(lo) || values.contains(hi) => {
-                    values.insert(*iv);
-                }
-                _ => {}
-            }
-        }
-        if before == (values.len(), vars.len()) {
-            return values;
-        }
     }
 }

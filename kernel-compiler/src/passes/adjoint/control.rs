@@ -36,7 +36,7 @@ impl<'a> Adjoint<'a> {
         s: &'a Stmt,
         iv: Value,
         range: [Value; 3],
-        body: &'a Vec<Stmt>,
+        body: &'a [Stmt],
         before: &HashMap<Var, Value>,
         scope: &Scope,
     ) -> Result<(), Refused> {
@@ -51,13 +51,14 @@ impl<'a> Adjoint<'a> {
         let carried: HashSet<Var> = assigned_vars(body).filter(|var| before.contains_key(var)).collect();
         let block = self.nested(false, |cx| {
             cx.span = cx.f.span(iv);
-            let nth = cx.binary(Binary::Sub, last, back);
+            let from_the_last = !planted!("adjoint-of-a-loop-from-its-first");
+            let nth = if from_the_last { cx.binary(Binary::Sub, last, back) } else { back };
             let far = cx.cast(step, DType::U64);
             let far = cx.binary(Binary::Mul, nth, far);
             let far = cx.cast(far, cx.dtype(lo));
             let at = cx.binary(Binary::Add, lo, far);
             let mut inner = cx.on_copies(body, before, scope);
-            if !carried.is_empty() {
+            if !carried.is_empty() && !planted!("adjoint-without-earlier-iterations") {
                 // The iterations before this one give the carried variables their contents.
                 let counted = cx.loop_var(iv);
                 inner.values.insert(iv, counted);

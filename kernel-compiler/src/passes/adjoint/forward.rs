@@ -2,9 +2,7 @@
 
 use super::{Adjoint, Scope};
 use crate::ir::walk::{assigned_vars, reads};
-use crate::ir::{
-    Address, Base, BlockPointer, Combine, Func, Number, Op, Stmt, StmtKind, Value, ValueInfo, Var,
-};
+use crate::ir::{Address, Base, BlockPointer, Combine, Func, Number, Op, Stmt, StmtKind, Value, ValueInfo, Var};
 use std::collections::{HashMap, HashSet};
 
 impl<'a> Adjoint<'a> {

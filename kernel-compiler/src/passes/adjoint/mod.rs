@@ -26,6 +26,7 @@ mod operations;
 mod params;
 mod prune;
 mod refused;
+mod stores;
 
 use crate::dtype::DType;
 use crate::ir::{Func, Op, ParamKind, Stmt, StmtKind, Type, Value, Var};
@@ -38,6 +39,7 @@ use std::collections::HashMap;
 /// The function of the backward kernel with these parameters.
 pub fn run(f: &Func, params: &[Derived]) -> Result<Func, Refused> {
     check(f)?;
+    stores::check(f)?;
     let places = Places::new(f, params);
     let has_gradient: Vec<bool> = places.sums.iter().map(|s| s.is_some()).collect();
     let g = Func {
@@ -202,7 +204,9 @@ impl<'a> Adjoint<'a> {
                 self.span = f.span(*v);
                 let content = self.read(adjoint);
                 let zero = self.zero(&f.vars[var.0 as usize].ty);
-                self.assign(adjoint, zero);
+                if !planted!("adjoint-kept-by-an-assignment") {
+                    self.assign(adjoint, zero);
+                }
                 self.give(*v, content)
             }
             StmtKind::Store { ptr, value, mask, block_pointer, span, .. } => {
@@ -210,9 +214,7 @@ impl<'a> Adjoint<'a> {
                 self.stored(ptr, *value, *mask, block_pointer.as_ref(), scope)
             }
             StmtKind::If { cond, then, other } => self.branch(s, *cond, [then, other], before, scope),
-            StmtKind::For { iv, lo, hi, step, body, .. } => {
-                self.repeat(s, *iv, [*lo, *hi, *step], body, before, scope)
-            }
+            StmtKind::For { iv, lo, hi, step, body, .. } => self.repeat(s, *iv, [*lo, *hi, *step], body, before, scope),
             // Assertions and prints are those of the forward kernel; the others are refused.
             _ => Ok(()),
         }
@@ -224,7 +226,7 @@ impl<'a> Adjoint<'a> {
             return Ok(());
         }
         if !self.f.ty(v).dtype.is_float() {
-            let why = "bits of a float with a gradient become a float again, which has no adjoint: compute with floats";
+            let why = "bits of a float with a gradient become a float again, as in a `sort`, which has no adjoint: compute with floats";
             return Err(Refused::new(self.span, why));
         }
         if self.f.ty(v).dtype.is_float8() {
@@ -237,8 +239,8 @@ impl<'a> Adjoint<'a> {
             return Ok(());
         }
         let sum = match self.adjoints.remove(&v) {
-            Some(sum) => self.add(sum, more),
-            None => more,
+            Some(sum) if !planted!("adjoint-of-the-last-use-alone") => self.add(sum, more),
+            _ => more,
         };
         self.adjoints.insert(v, sum);
         Ok(())

@@ -127,8 +127,7 @@ impl Adjoint<'_> {
             }
             Op::Scan { values, axis, combine, reverse, exclusive } if function(f, combine) == Some(Binary::Add) => {
                 let ty = f.ty(values[0]).clone();
-                let start: Vec<Value> =
-                    exclusive.iter().map(|_| self.zero(&Type::scalar(ty.dtype))).collect();
+                let start: Vec<Value> = exclusive.iter().map(|_| self.zero(&Type::scalar(ty.dtype))).collect();
                 let op = Op::Scan {
                     values: vec![adjoint],
                     axis: *axis,

@@ -1,8 +1,8 @@
 //! Elementwise kernels: chains, masks, and every function that has a derivative.
 
-use crate::differences::{between, gradients};
-use crate::launch;
 use tilewright::tile_kernel;
+use tilewright_language_tests::differences::{between, gradients};
+use tilewright_language_tests::launch;
 
 #[tile_kernel(backward, tune(BLOCK = [64], warps = [2]), grid = [cdiv(y.len(), BLOCK)])]
 fn chain<const BLOCK: usize>(a: &[f64], b: &[f64], y: &mut [f64]) {
@@ -154,7 +154,8 @@ fn functions_of_two_numbers() {
     }
 }
 
-/// Equal operands of a maximum have a half each, and an infinite derivative of an element that is left out adds nothing.
+/// Equal operands of a maximum have a half each. An element that is left out adds nothing, although its derivative is
+/// infinite.
 #[tile_kernel(backward, tune(N = [32], warps = [1]), grid = [1])]
 fn edges<const N: usize>(a: &[f32], b: &[f32], s: &[f32], y: &mut [f32], z: &mut [f32]) {
     let i = arange(N);
@@ -169,11 +170,8 @@ fn ties_and_infinite_derivatives() {
     for rt in [tilewright::Runtime::cpu(), tilewright::Runtime::emulator(5)] {
         let (mut ga, mut gb, mut gs) = (vec![0.0f32; 32], vec![0.0f32; 32], vec![0.0f32]);
         let (gy, gz) = (vec![1.0f32; 32], vec![1.0f32; n]);
-        launch!(
-            rt,
-            edges_backward(&a[..], &mut ga[..], &a[..], &mut gb[..], &s[..], &mut gs[..], &gy[..], &gz[..])
-        )
-        .expect("it runs");
+        launch!(rt, edges_backward(&a[..], &mut ga[..], &a[..], &mut gb[..], &s[..], &mut gs[..], &gy[..], &gz[..]))
+            .expect("it runs");
         assert_eq!(gb, vec![0.5; 32]);
         assert_eq!(ga[..n], vec![0.75; n]);
         assert_eq!(ga[n..], vec![0.5; 32 - n]);

@@ -1,8 +1,8 @@
 //! Loops and branches: sums, recurrences whose carried variables are computed again, and variables in branches.
 
-use crate::differences::{between, gradients};
-use crate::{launch, rows, rows_mut};
 use tilewright::tile_kernel;
+use tilewright_language_tests::differences::{between, gradients};
+use tilewright_language_tests::{launch, rows, rows_mut};
 
 /// Two passes over a row that is longer than a tile.
 #[tile_kernel(backward, tune(BLOCK = [16], warps = [1]), grid = [x.dim(0)])]
@@ -56,15 +56,7 @@ fn a_recurrence() {
             let [gx, ga, gh] = g else { unreachable!() };
             launch!(
                 rt,
-                recurrence_backward(
-                    &x[0][..],
-                    &mut gx[..],
-                    &x[1][..],
-                    &mut ga[..],
-                    &x[2][..],
-                    &mut gh[..],
-                    &dy[0][..]
-                )
+                recurrence_backward(&x[0][..], &mut gx[..], &x[1][..], &mut ga[..], &x[2][..], &mut gh[..], &dy[0][..])
             )
         },
     );
@@ -105,11 +97,7 @@ fn states_of_a_loop() {
 
 /// The loop of an attention: a running maximum, a running sum, and a result that both rescale.
 #[tile_kernel(backward, tune(KEYS = [8], N = [16], warps = [1]), grid = [1])]
-fn online_softmax<const KEYS: usize, const N: usize>(
-    s: View<f64, 2>,
-    v: View<f64, 2>,
-    mut y: ViewMut<f64, 2>,
-) {
+fn online_softmax<const KEYS: usize, const N: usize>(s: View<f64, 2>, v: View<f64, 2>, mut y: ViewMut<f64, 2>) {
     let mut top = full([N], -1e30f64);
     let mut total = zeros::<f64>([N]);
     let mut acc = zeros::<f64>([N, 4]);
@@ -208,5 +196,32 @@ fn ranges_of_every_kind() {
         &[16],
         &|rt, x, y| launch!(rt, ranges(&x[0][..], 2usize, &mut y[0][..])),
         &|rt, x, g, dy| launch!(rt, ranges_backward(&x[0][..], &mut g[0][..], 2usize, &dy[0][..])),
+    );
+}
+
+/// Each branch stores the same elements, and an iteration of a loop stores them once.
+#[tile_kernel(backward, tune(N = [16], warps = [1]), grid = [2])]
+fn stores_of_branches<const N: usize>(x: &[f64], y: &mut [f64]) {
+    let i = program_id(0) * N + arange(N);
+    let mut v = load(x, i);
+    if program_id(0) == 0 {
+        store(y, i, v * v);
+    } else {
+        for k in 0..3usize {
+            v = v * load(x, i);
+            if k == 2 {
+                store(y, i, v);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_store_of_several_ways() {
+    gradients(
+        &[between(-1.0, 1.0, 32, 32)],
+        &[32],
+        &|rt, x, y| launch!(rt, stores_of_branches(&x[0][..], &mut y[0][..])),
+        &|rt, x, g, dy| launch!(rt, stores_of_branches_backward(&x[0][..], &mut g[0][..], &dy[0][..])),
     );
 }

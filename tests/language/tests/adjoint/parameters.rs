@@ -1,9 +1,9 @@
 //! Parameters of backward kernels: several outputs, optional arrays, constants, types, pointers, names.
 
-use crate::differences::{between, gradients};
-use crate::launch;
 use tilewright::{Runtime, tile_kernel, tile_module};
 use tilewright_core::{bf16, f16};
+use tilewright_language_tests::differences::{between, gradients};
+use tilewright_language_tests::launch;
 
 #[tile_kernel(backward, tune(BLOCK = [32], SQUARED = [true], warps = [1]), grid = [cdiv(x.len(), BLOCK)])]
 fn two_outputs<const BLOCK: usize, const SQUARED: bool>(x: &[f64], y: &mut [f64], largest: &mut [i32], z: &mut [f64]) {

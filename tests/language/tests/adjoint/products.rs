@@ -1,9 +1,9 @@
 //! Products of tiles.
 
-use crate::differences::{between, gradients};
-use crate::{launch, rows, rows_mut};
 use tilewright::{Runtime, tile_kernel};
 use tilewright_core::f16;
+use tilewright_language_tests::differences::{between, gradients};
+use tilewright_language_tests::{launch, rows, rows_mut};
 
 /// `y = gelu(a b + bias)`
 #[tile_kernel(
@@ -84,7 +84,13 @@ fn products_of_halves() {
         for j in 0..n {
             let sum: f64 = (0..k).map(|l| at(&a, i * k + l) * at(&b, l * n + j)).sum();
             // A product of 0 is a tie of the maximum.
-            let slope = if sum > 0.0 { 1.0 } else if sum == 0.0 { 0.5 } else { 0.0 };
+            let slope = if sum > 0.0 {
+                1.0
+            } else if sum == 0.0 {
+                0.5
+            } else {
+                0.0
+            };
             for l in 0..k {
                 wanted_a[i * k + l] += slope * at(&dy, i * n + j) * at(&b, l * n + j);
                 wanted_b[l * n + j] += slope * at(&dy, i * n + j) * at(&a, i * k + l);

@@ -1,8 +1,8 @@
 //! Kernels of a row: softmax, layer norm, cross entropy.
 
-use crate::differences::{between, gradients};
-use crate::{launch, rows, rows_mut};
 use tilewright::{Runtime, tile_kernel};
+use tilewright_language_tests::differences::{between, gradients};
+use tilewright_language_tests::{launch, rows, rows_mut};
 
 #[tile_kernel(backward, tune(BLOCK = [64], warps = [2]), requires = [x.dim(1) <= BLOCK], grid = [y.dim(0)])]
 fn softmax<const BLOCK: usize>(x: View<f64, 2>, mut y: ViewMut<f64, 2>) {
@@ -138,4 +138,43 @@ fn additions_to_an_output() {
         &|rt, x, y| launch!(rt, scattered(&x[0][..], &bins[..], &mut y[0][..])),
         &|rt, x, g, dy| launch!(rt, scattered_backward(&x[0][..], &mut g[0][..], &bins[..], &dy[0][..])),
     );
+}
+
+/// The example of the book.
+#[tile_kernel(
+    backward(x, w),
+    tune(BLOCK = [256, 1024], warps = [4]),
+    requires = [x.dim(1) <= BLOCK],
+    grid = [x.dim(0)],
+)]
+fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, w: &[f32], mut y: ViewMut<f32, 2>) {
+    let (row, i) = (program_id(0), arange(BLOCK));
+    let t = sum(x.tile([row, 0], [1, BLOCK]), 0);
+    let r = rsqrt(sum(t * t) / x.dim(1) as f32 + 1e-5);
+    y.store([row, 0], (t * r * load(w, i)).expand(0));
+}
+
+#[test]
+fn the_example_of_the_book() {
+    let (m, n) = (3, 70);
+    let floats = |seed: u64, n: usize| between(-1.0, 1.0, n, seed).into_iter().map(|x| x as f32).collect::<Vec<_>>();
+    let (x, w, dy) = (floats(19, m * n), floats(20, n), floats(21, m * n));
+    let (mut wanted_x, mut wanted_w) = (vec![0.0f32; m * n], vec![0.0f32; n]);
+    for row in 0..m {
+        let at = row * n..(row + 1) * n;
+        let (x, dy, wanted_x) = (&x[at.clone()], &dy[at.clone()], &mut wanted_x[at]);
+        let r = (x.iter().map(|x| x * x).sum::<f32>() / n as f32 + 1e-5).sqrt().recip();
+        let dot: f32 = (0..n).map(|k| dy[k] * w[k] * x[k]).sum();
+        for k in 0..n {
+            wanted_x[k] = r * dy[k] * w[k] - r * r * r * dot * x[k] / n as f32;
+            wanted_w[k] += dy[k] * x[k] * r;
+        }
+    }
+    let near = |x: &[f32], y: &[f32]| x.iter().zip(y).all(|(x, y)| (x - y).abs() < 1e-5);
+    for rt in [Runtime::cpu(), Runtime::emulator(5)] {
+        let (mut gx, mut gw) = (vec![0.0; m * n], vec![0.0; n]);
+        launch!(rt, rms_norm_backward(rows!(x, n), rows_mut!(gx, n), &w[..], &mut gw[..], rows!(dy, n)))
+            .expect("it runs");
+        assert!(near(&gx, &wanted_x) && near(&gw, &wanted_w));
+    }
 }

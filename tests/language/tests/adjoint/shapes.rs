@@ -1,8 +1,8 @@
 //! Shapes, parts, reductions, scans, gathers.
 
-use crate::differences::{between, gradients};
-use crate::{launch, rows, rows_mut};
 use tilewright::tile_kernel;
+use tilewright_language_tests::differences::{between, gradients};
+use tilewright_language_tests::{launch, rows, rows_mut};
 
 #[tile_kernel(backward, tune(N = [16], warps = [1]), grid = [1])]
 fn scans<const N: usize>(x: View<f64, 2>, first: &[f64], mut y: ViewMut<f64, 3>) {

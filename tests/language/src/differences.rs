@@ -31,7 +31,8 @@ pub fn gradients(inputs: &[Vec<f64>], outputs: &[usize], forward: Forward, backw
     const STEP: f64 = 1e-5;
     // The kernel adds to what is there.
     const BEFORE: f64 = 0.25;
-    let weights: Vec<Vec<f64>> = outputs.iter().enumerate().map(|(i, &n)| between(-1.0, 1.0, n, 77 + i as u64)).collect();
+    let weights: Vec<Vec<f64>> =
+        outputs.iter().enumerate().map(|(i, &n)| between(-1.0, 1.0, n, 77 + i as u64)).collect();
     let mut moved = inputs.to_vec();
     let mut wanted: Vec<Vec<f64>> = inputs.iter().map(|x| vec![0.0; x.len()]).collect();
     for i in 0..inputs.len() {
