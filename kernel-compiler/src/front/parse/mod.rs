@@ -69,8 +69,8 @@ pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<Ident> {
 }
 
 /// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute. With
-/// `backward` the backward kernel of each follows it. Bodies may have mistakes, which are reported. `facade` is the crate
-/// that the expansion names if the attribute names none.
+/// `backward` the backward kernel of each follows it. Bodies may have mistakes, which are reported. `facade` is the
+/// crate that the expansion names if the attribute names none.
 pub fn kernels(
     attr: TokenStream,
     item: syn::ItemFn,
