@@ -10,16 +10,18 @@ use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
 use crate::emit;
 use crate::front::ast::{Arch, Choice, Config};
-use crate::front::infer;
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
+use crate::front::{backward, infer};
 use crate::ir::walk::{dots, loaded, walk};
 use crate::ir::{Base, Func, Guard, Op, SharedArray, Stmt, StmtKind, Test, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
 pub use crate::observer::Observer;
 use crate::observer::{abandoned, attempt};
-use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
+use crate::passes::{
+    adjoint, block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums,
+};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
@@ -49,7 +51,7 @@ pub(crate) fn observed_instance(
     observer: &mut dyn Observer,
 ) -> Result<Func> {
     observer.stage(Stage::Ast, &|| print_ast::kernel(&k.ast));
-    let mut f = infer::infer(&k.ast, choice, config, d)?;
+    let mut f = inferred(k, choice, config, d)?;
     if f.deterministic
         && let Err(e) = determinism::order_dependence(&f)
     {
@@ -73,6 +75,17 @@ pub(crate) fn observed_instance(
         return Err(d.error(code, m.span.unwrap_or(k.ast.name.span()), message));
     }
     Ok(f)
+}
+
+/// The function of an instance. That of a backward kernel is derived from the forward function.
+fn inferred(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Func> {
+    let Some(of) = &k.ast.adjoint else { return infer::infer(&k.ast, choice, config, d) };
+    let f = infer::infer(&of.forward, &backward::forward_choice(&k.ast, of, choice), config, d)?;
+    let params = backward::function_params(&k.ast, of, choice, &f.params);
+    adjoint::run(&f, &params).map_err(|refused| {
+        let why = format!("`{}` has `backward`, and here {}", of.forward.name, refused.why);
+        d.error(Code::NoAdjoint, refused.span, why)
+    })
 }
 
 /// Whether the program of a function can be partitioned over a cluster.

@@ -6,7 +6,7 @@ use crate::emit::grid;
 use crate::emit::host::{self, Emulate, HostOptions};
 use crate::front::instance::Kernel;
 use crate::front::source::Uses;
-use crate::front::{library, module, parse};
+use crate::front::{backward, library, module, parse};
 use crate::unparsed;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
@@ -154,7 +154,8 @@ fn with_errors(expand: impl FnOnce(&Diagnostics) -> TokenStream) -> TokenStream 
 /// The expansion of a kernel. If it has mistakes, those are added to `all`, and stubs let its callers compile.
 fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
     let d = Diagnostics::default();
-    let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
+    let (attr, item) = (found.attr.clone(), found.item.clone());
+    let names = parse::names(attr.clone(), &item);
     let facade = parse::facade_of(found.attr.clone()).unwrap_or_else(|| found.facade.clone());
     let parsed = found.parse_all(&d);
     let expanded = parsed.as_ref().map(|kernels| expansions(kernels, &d));
@@ -173,7 +174,14 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
         }
         (_, Err(_)) => {
             all.extend(d);
-            names.iter().map(|name| host::stub_of_function(&item, name, &facade)).collect()
+            let of_backward = parse::backward_of(attr).map(|of| {
+                let mut item = item.clone();
+                item.sig.inputs = backward::inputs(&item.sig, &of).into_iter().collect();
+                item
+            });
+            // A backward kernel follows each kernel.
+            let of = |i: usize| of_backward.as_ref().filter(|_| i % 2 == 1).unwrap_or(&item);
+            names.iter().enumerate().map(|(i, name)| host::stub_of_function(of(i), name, &facade)).collect()
         }
     }
 }

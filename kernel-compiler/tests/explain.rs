@@ -97,8 +97,8 @@ fn codes_are_found_by_their_number() {
         assert_eq!(find(text), Ok(Code::ShapeMismatch));
     }
     let said = |text| find(text).expect_err("no code");
-    assert_eq!(said("T0199"), "there is no code `T0199`; near it are T0116 and T0201: `tile explain` lists all");
-    assert_eq!(said("99999999"), "there is no code `99999999`; near it is T1204: `tile explain` lists all");
+    assert_eq!(said("T0199"), "there is no code `T0199`; near it are T0117 and T0201: `tile explain` lists all");
+    assert_eq!(said("99999999"), "there is no code `99999999`; near it is T1205: `tile explain` lists all");
     for text in ["", "T", "E0501", "-501", "shape"] {
         assert!(said(text).contains("is not a code"), "{}", said(text));
     }

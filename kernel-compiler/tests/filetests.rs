@@ -33,7 +33,7 @@ use tilewright_compiler::ir::parse::parse;
 use tilewright_compiler::ir::{Func, print, verify};
 use tilewright_compiler::missed::{Changed, Missed};
 use tilewright_compiler::passes::{
-    block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums,
+    adjoint, block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums,
 };
 use tilewright_compiler::plan::pdl::first_that_waits;
 use tilewright_compiler::trace::{TraceEvent, TraceLayout};
@@ -117,6 +117,13 @@ impl<'a> FileTest<'a> {
                 dce::run(f);
                 Ok(())
             }),
+            "adjoint" => {
+                let params = adjoint::of_all(&f.params);
+                match adjoint::run(&f, &params) {
+                    Ok(backward) => passed(backward, |_| Ok(())),
+                    Err(refused) => Ok(format!("{}\n", refused.why)),
+                }
+            }
             "block_pointers" => changed(f, |f| block_pointers::run(f, transposed, &mut vec![])),
             "cluster" => changed(f, cluster::run),
             "swap_ab" => changed(f, |f| swap_ab::run(f, |f| driver::by_warpgroups(f, self.variant))),

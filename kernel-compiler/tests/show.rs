@@ -40,3 +40,20 @@ fn a_variant_that_cannot_be_made_is_not_shown() {
         }
     }
 }
+
+/// A backward kernel is found by its name, and has the stages of a kernel.
+#[test]
+fn a_backward_kernel_is_shown() {
+    let text = "#[tile_kernel(backward, tune(warps = [4]), grid = [1])]
+         pub fn squares(x: &[f32], y: &mut [f32]) {
+             let t = load(x, arange(128));
+             store(y, arange(128), t * t);
+         }";
+    let variant = Variant::all().find(|v| v.name() == "general").expect("a variant");
+    let of = |stage: Stage| show(text, &Libraries::default(), "squares_backward", None, None, variant, stage);
+    let ast = of(Stage::Ast).expect("the text of the forward kernel");
+    assert!(ast.contains("    backward,\n") && ast.contains("fn squares(x: &[f32], y: &mut [f32])"), "{ast}");
+    let ir = of(Stage::Ir).expect("the function of the backward kernel");
+    assert!(ir.contains("param y_grad: slice f32") && ir.contains("atomic_add x_grad["), "{ir}");
+    assert!(of(Stage::Rust).is_ok_and(|code| code.contains("d::")) && of(Stage::Cpu).is_ok());
+}

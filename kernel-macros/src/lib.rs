@@ -20,6 +20,7 @@ use tilewright_compiler::editor;
 /// - `requires = [condition, ..]`: conditions on arguments
 /// - `pdl = [x, ..]`: programmatic dependent launch, with the arrays that are read early
 /// - `deterministic`: equal arguments give results of equal bits
+/// - `backward`, `backward(x, ..)`: a second kernel adds the gradients of the inputs, derived by reverse mode
 /// - `alias(x, y)`: a call may give the same memory for `x` and `y`
 /// - `map`: the function is one of elements, `fn f(x: Tile<f32>, a: f32) -> Tile<f32>`, and its kernel one of arrays
 /// - `emulate = all`: every configuration has code for the emulated SM

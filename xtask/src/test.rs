@@ -132,7 +132,7 @@ fn ptx() -> Run {
 const LANGUAGE: [&str; 7] = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
 /// Their test binaries, but for `matmul` and `suites`: kernels of public suites use no operation that the other tests
 /// lack, and each path of products is in `products`.
-const LANGUAGE_TESTS: [&str; 5] = ["process", "phases", "operations", "language", "products"];
+const LANGUAGE_TESTS: [&str; 6] = ["process", "phases", "operations", "language", "gradients", "products"];
 
 /// The packages below the operations. Messages of the compiler are checked in the process of its tests. Tests that run
 /// rustc are left to those of the workspace.

@@ -54,6 +54,8 @@ codes! {
     LibraryItem = 115,
     /// `alias` does not name an array that is read and one with such elements that is written.
     AliasPair = 116,
+    /// `backward` is on a kernel, or names an array, that has no gradients.
+    BackwardKernel = 117,
 
     // Syntax
     /// An attribute or the arguments of a macro do not follow the grammar.
@@ -292,6 +294,8 @@ codes! {
     Asm = 1203,
     /// The text of a print or an assertion is no string literal.
     Print = 1204,
+    /// A kernel with `backward` has an operation or a statement without an adjoint.
+    NoAdjoint = 1205,
 }
 
 impl Code {

@@ -1,6 +1,7 @@
 //! The signatures of a kernel's functions, for callers and for its body.
 
 use crate::dtype::DType;
+use crate::front::backward;
 use crate::front::names::with_names;
 use crate::front::parse::types::option_of;
 use crate::front::parse::{self, Named};
@@ -13,7 +14,13 @@ pub fn launchers(attr: &TokenStream, item: &syn::ItemFn, facade: &syn::Path) -> 
     if named.is_empty() {
         named = vec![Named { docs: vec![], name: item.sig.ident.clone(), given: vec![] }];
     }
-    named.iter().map(|k| launcher(k, item, facade)).collect()
+    let launchers: TokenStream = named.iter().map(|k| launcher(k, item, facade)).collect();
+    let Some(of) = parse::backward_of(attr.clone()) else { return launchers };
+    let mut item = item.clone();
+    item.sig.inputs = backward::inputs(&item.sig, &of).into_iter().collect();
+    named.iter_mut().for_each(|k| k.name = backward::name(&k.name));
+    let of_backward: TokenStream = named.iter().map(|k| launcher(k, &item, facade)).collect();
+    quote! { #launchers #of_backward }
 }
 
 fn launcher(k: &Named, item: &syn::ItemFn, facade: &syn::Path) -> TokenStream {

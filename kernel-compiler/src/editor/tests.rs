@@ -143,3 +143,18 @@ fn a_function_of_elements_takes_slices() {
     contains(&out, "out: impl ::tilewright::__private::AsSliceMut<'__a, f32>");
     contains(&out, "{ a * x }");
 }
+
+#[test]
+fn a_backward_kernel_is_a_typed_function_of_its_own() {
+    let out = expanded(
+        "backward(x, p), grid = [1]",
+        "unsafe fn k(x: &[f32], w: Option<View<f16, 2>>, n: &[i32], p: *const f32, y: ViewMut<f32, 1>) {}",
+    );
+    contains(&out, "unsafe fn k<'__a, >(x: impl ::tilewright::__private::AsSlice<'__a, f32>, w:");
+    contains(&out, "unsafe fn k_backward<'__a, >(x: impl ::tilewright::__private::AsSlice<'__a, f32>, x_grad:");
+    contains(&out, "x_grad: impl ::tilewright::__private::AsSliceMut<'__a, f32>, w: ::core::option::Option<impl");
+    contains(&out, "n: impl ::tilewright::__private::AsSlice<'__a, i32>, p: impl");
+    contains(&out, "p_grad: impl ::core::convert::Into<::tilewright::__private::RawArg<f32>>");
+    contains(&out, "y_grad: impl ::tilewright::__private::AsView<'__a, f32, 1>");
+    assert!(!out.contains("w_grad") && !out.contains("n_grad"), "{out}");
+}

@@ -255,7 +255,7 @@ impl<'a> Grid<'a> {
     /// The parameter of a name.
     fn param(&self, name: &str) -> Option<&'a Param> {
         let renamed = self.names.iter().rev().find(|(n, _)| n == name).map(|(_, p)| *p);
-        renamed.or_else(|| self.k.params.iter().find(|p| p.name == name)).filter(|_| self.in_constants.is_empty())
+        renamed.or_else(|| self.k.param(name)).filter(|_| self.in_constants.is_empty())
     }
 
     /// A module's constant, which a parameter of its name hides, and what its value sees.
@@ -269,7 +269,7 @@ impl<'a> Grid<'a> {
     fn optional(&self, e: &Expr) -> Option<&'a Param> {
         match &e.kind {
             ExprKind::Name(n) if !self.names.iter().any(|(name, _)| name == n) => {
-                self.k.optional().find(|p| p.name == n)
+                self.k.param(n).filter(|p| p.is_optional)
             }
             _ => None,
         }

@@ -4,6 +4,7 @@ use crate::diag::Span;
 use crate::dtype::DType;
 use crate::front::operators::{BinaryOp, UnaryOp};
 pub use crate::ir::ParamKind;
+use crate::passes::adjoint::Holds;
 use proc_macro2::Ident;
 use std::fmt;
 use std::rc::Rc;
@@ -36,6 +37,17 @@ pub struct Kernel {
     /// The parameters of the function that the attribute gives a value: the kernel's own text alone sees them.
     pub given: Given,
     pub scope: Rc<Scope>,
+    /// Of a backward kernel: the kernel that it is derived from.
+    pub adjoint: Option<Rc<Adjoint>>,
+}
+
+/// The kernel that a backward kernel is derived from.
+#[derive(Clone, Debug)]
+pub struct Adjoint {
+    pub forward: Kernel,
+    /// For each parameter of the backward kernel the index of the parameter of `forward` that it belongs to, and its
+    /// content.
+    pub roles: Vec<(usize, Holds)>,
 }
 
 /// The type and const parameters that `kernel(..)` gives a value.
@@ -444,6 +456,18 @@ impl Kernel {
     /// The parameters that a call may leave out, in order.
     pub fn optional(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|p| p.is_optional)
+    }
+
+    /// The parameter of a name. In a backward kernel the gradient of an output also has the output's name, which the
+    /// grid of the forward kernel uses.
+    pub fn param(&self, name: &str) -> Option<&Param> {
+        let of_output = || {
+            let adjoint = self.adjoint.as_ref()?;
+            let of = adjoint.forward.params.iter().position(|p| p.name == name)?;
+            let at = adjoint.roles.iter().position(|&role| role == (of, Holds::Given))?;
+            self.params.get(at)
+        };
+        self.params.iter().find(|p| p.name == name).or_else(of_output)
     }
 }
 

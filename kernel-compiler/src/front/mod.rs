@@ -1,6 +1,7 @@
 //! The front end: source to typed IR. Every rule of the language is checked here, and nowhere later.
 
 pub(crate) mod ast;
+pub(crate) mod backward;
 pub(crate) mod breakpoints;
 pub mod cfg;
 pub(crate) mod constants;

@@ -59,6 +59,8 @@ impl Level {
 
 /// An attribute with the kernel under it.
 pub fn kernel(k: &Kernel) -> String {
+    // A backward kernel is derived from the text of the forward kernel.
+    let (k, is_backward) = k.adjoint.as_ref().map_or((k, false), |a| (&a.forward, true));
     let mut out = String::from("#[tile_kernel(\n");
     let mut line = |text: String| writeln!(out, "    {text},").expect("a string");
     let function = &k.item.sig.ident;
@@ -82,6 +84,9 @@ pub fn kernel(k: &Kernel) -> String {
     k.aliases.iter().for_each(|[x, y]| line(format!("alias({x}, {y})")));
     if k.deterministic {
         line("deterministic".into());
+    }
+    if is_backward {
+        line("backward".into());
     }
     if k.emulate_all {
         line("emulate = all".into());

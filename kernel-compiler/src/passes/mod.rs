@@ -1,6 +1,7 @@
 //! Passes over the IR. Each takes a function and returns whether it has changed it, or why it cannot do its work.
 //! [`driver`](crate::driver) orders them, numbers the statements after each, and verifies the function.
 
+pub mod adjoint;
 pub mod block_pointers;
 pub mod cluster;
 pub mod copy_prop;

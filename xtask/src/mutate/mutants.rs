@@ -21,8 +21,13 @@ pub const NO_BEHAVIOR: [&str; 2] = ["detectors", "builtins__debug"];
 /// The folder of the tests as they are, in the crate.
 pub const WHOLE: &str = "whole";
 /// The binaries of the tests as they are: their files and their names.
-pub const BINARIES: [(&str, &str); 4] =
-    [("main", "language"), ("products", "products"), ("matmul", "matmul"), ("suites", "suites")];
+pub const BINARIES: [(&str, &str); 5] = [
+    ("main", "language"),
+    ("gradients", "gradients"),
+    ("products", "products"),
+    ("matmul", "matmul"),
+    ("suites", "suites"),
+];
 /// The messages of a kernel without code.
 const WITHOUT_CODE: [&str; 3] =
     ["the crate was checked and not compiled", "has no code for the emulated SM", "NotEmulated"];

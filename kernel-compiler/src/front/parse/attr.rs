@@ -1,9 +1,10 @@
 //! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`,
-//! `alias(..)`, `deterministic`, `crate = path`.
+//! `alias(..)`, `deterministic`, `backward`, `crate = path`.
 
 use crate::diag::{Code, Diagnostics, Result, syn_error};
 use crate::dtype::DType;
 use crate::front::ast::{Arch, Config, Const, ConstParam, Expr, TypeName, TypeParam};
+use crate::front::backward::Backward;
 use crate::front::map::MAP;
 use crate::front::parse::constants::Value;
 use crate::front::parse::tune::{DEFAULT, MAX_CONFIGS, Tune, TuneConfigs, bracketed_list, product, tune};
@@ -30,6 +31,8 @@ pub struct Attr {
     /// Equal arguments give equal bits.
     pub deterministic: bool,
     pub requires: Vec<Expr>,
+    /// Each kernel has a backward kernel.
+    pub backward: Option<Backward>,
     /// The crate that the expansion names, if the attribute says one.
     pub facade: Option<syn::Path>,
     /// The configuration of a kernel without `tune(..)`.
@@ -96,6 +99,7 @@ enum Item {
     Requires(Vec<syn::Expr>),
     EmulateAll,
     Deterministic,
+    Backward(Backward),
     Pdl(Vec<Ident>),
     Alias([Ident; 2]),
     Crate(syn::Path),
@@ -187,6 +191,15 @@ impl Parse for Item {
                 }
             }
             "deterministic" => Ok(Item::Deterministic),
+            "backward" => {
+                let mut inputs = None;
+                if input.peek(syn::token::Paren) {
+                    parenthesized!(list in input);
+                    let names = Punctuated::<Ident, Token![,]>::parse_terminated(&list)?;
+                    inputs = Some(names.into_iter().collect());
+                }
+                Ok(Item::Backward(Backward { span: key.span(), inputs }))
+            }
             MAP => Err(syn_error(
                 Code::MapForm,
                 key.span(),
@@ -201,7 +214,7 @@ impl Parse for Item {
                 Code::UnknownSetting,
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], alias(..), deterministic, map and crate = path"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], alias(..), deterministic, backward, map and crate = path"
                 ),
             )),
         }
@@ -217,6 +230,12 @@ fn items(attr: TokenStream) -> syn::Result<(Vec<Named>, Vec<Item>)> {
         }
     }
     Ok((kernels, rest))
+}
+
+/// The setting `backward` of an attribute, right or wrong.
+pub fn backward(attr: TokenStream) -> Option<Backward> {
+    let of = |items: Vec<Item>| items.into_iter().find_map(|i| if let Item::Backward(b) = i { Some(b) } else { None });
+    items(attr).ok().and_then(|(_, items)| of(items))
 }
 
 /// The kernels that an attribute names, right or wrong.
@@ -254,6 +273,7 @@ pub fn parse(
         aliases: vec![],
         deterministic: false,
         requires: vec![],
+        backward: None,
         facade: None,
         default: DEFAULT,
     };
@@ -300,6 +320,7 @@ pub fn parse(
             Item::Pdl(list) => out.pdl = Some(list),
             Item::Alias(pair) => out.aliases.push(pair),
             Item::Deterministic => out.deterministic = true,
+            Item::Backward(b) => out.backward = Some(b),
             Item::EmulateAll => out.emulate_all = true,
             Item::Crate(path) => out.facade = Some(path),
         }

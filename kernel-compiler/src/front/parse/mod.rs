@@ -9,12 +9,15 @@ mod tune;
 pub mod types;
 
 use crate::diag::{Code, Diagnostics, Result, Span};
-use crate::front::ast::{ConstParam, Expr, ExprKind, Given, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
+use crate::front::ast::{
+    Config, ConstParam, Expr, ExprKind, Given, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName, TypeParam,
+};
+use crate::front::backward;
 use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
 use crate::front::parse::types::{option_of, param_type, said, type_name, unknown_type};
 use crate::ir::ParamKind;
-pub use attr::{Named, facade_of, kernels as named};
+pub use attr::{Named, backward as backward_of, facade_of, kernels as named};
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
@@ -51,16 +54,23 @@ impl<'a> Visit<'a> for NoCfg<'_> {
 /// The names of the kernels that `#[tile_kernel(attr)] item` is written for, right or wrong, in the order of the text.
 pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<Ident> {
     let mut names: Vec<Ident> = vec![];
-    for k in attr::kernels(attr) {
+    for k in attr::kernels(attr.clone()) {
         if !names.contains(&k.name) {
             names.push(k.name);
         }
     }
-    if names.is_empty() { vec![item.sig.ident.clone()] } else { names }
+    if names.is_empty() {
+        names.push(item.sig.ident.clone());
+    }
+    if attr::backward(attr).is_some() {
+        names = names.into_iter().flat_map(|n| [n.clone(), backward::name(&n)]).collect();
+    }
+    names
 }
 
-/// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute. Bodies may
-/// have mistakes, which are reported. `facade` is the crate that the expansion names if the attribute names none.
+/// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute. With
+/// `backward` the backward kernel of each follows it. Bodies may have mistakes, which are reported. `facade` is the
+/// crate that the expansion names if the attribute names none.
 pub fn kernels(
     attr: TokenStream,
     item: syn::ItemFn,
@@ -102,7 +112,9 @@ pub fn kernels(
             match &list[..] {
                 [one] => {
                     let dtype = attr::type_param(name, &list, d)?.types[0];
-                    given.types.push((name.to_string(), TypeName { name: dtype.name().into(), span: one.span().into() }));
+                    given
+                        .types
+                        .push((name.to_string(), TypeName { name: dtype.name().into(), span: one.span().into() }));
                 }
                 _ => type_params.push(attr::type_param(name, &list, d)?),
             }
@@ -116,18 +128,7 @@ pub fn kernels(
             }
         }
         let configs = attr.configs(&k.name, d)?;
-        let optional = params.iter().filter(|p| p.is_optional).count();
-        let types = type_params.iter().map(|t| t.types.len()).product::<usize>();
-        let instances = (types << optional).saturating_mul(configs.len());
-        if optional > 0 && instances > MAX_INSTANCES {
-            let why = format!(
-                "{instances} instances: {types} choices of types, {} of optional parameters, {} configurations; a kernel \
-                 with optional parameters has at most {MAX_INSTANCES}",
-                1 << optional,
-                configs.len()
-            );
-            return Err(d.error(Code::TooManyInstances, k.name.span(), why));
-        }
+        instances(&params, &type_params, &configs, &k.name, d)?;
         let mut item = item.clone();
         if !k.docs.is_empty() {
             // A paragraph of its own.
@@ -151,9 +152,46 @@ pub fn kernels(
             body: body.clone(),
             given,
             scope: scope.clone(),
+            adjoint: None,
         })
     });
-    kernels.collect()
+    let kernels = kernels.collect::<Result<Vec<_>>>()?;
+    let Some(of) = &attr.backward else { return Ok(kernels) };
+    if let Some(k) = kernels.iter().find(|k| kernels.iter().any(|other| backward::name(&other.name) == k.name)) {
+        let why = format!("`{}` is the name of the backward kernel of another kernel(..): take another name", k.name);
+        return Err(d.error(Code::GivenTwice, k.name.span(), why));
+    }
+    let with_backward = |k: Kernel| {
+        let derived = backward::derive(&k, of, d)?;
+        if derived.optional().count() > MAX_OPTIONAL {
+            let why = format!(
+                "`{}` has more than {MAX_OPTIONAL} optional parameters, since the gradient of one is optional too: name \
+                 fewer of them in `backward(..)`",
+                derived.name
+            );
+            return Err(d.error(Code::TooManyInstances, of.span, why));
+        }
+        instances(&derived.params, &derived.type_params, &derived.configs, &derived.name, d)?;
+        Ok([k, derived])
+    };
+    Ok(kernels.into_iter().map(with_backward).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// Checks the number of instances of a kernel with optional parameters.
+fn instances(params: &[Param], types: &[TypeParam], configs: &[Config], name: &Ident, d: &Diagnostics) -> Result<()> {
+    let optional = params.iter().filter(|p| p.is_optional).count();
+    let types = types.iter().map(|t| t.types.len()).product::<usize>();
+    let instances = (types << optional).saturating_mul(configs.len());
+    if optional == 0 || instances <= MAX_INSTANCES {
+        return Ok(());
+    }
+    let why = format!(
+        "{instances} instances: {types} choices of types, {} of optional parameters, {} configurations; a kernel with \
+         optional parameters has at most {MAX_INSTANCES}",
+        1 << optional,
+        configs.len()
+    );
+    Err(d.error(Code::TooManyInstances, name.span(), why))
 }
 
 /// The type and const parameters of a kernel's function.

@@ -37,6 +37,27 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "passes/adjoint/mod.rs",
+        &[
+            ("adjoint-of-the-last-use-alone", "a value with two uses has the adjoint of one of them"),
+            ("adjoint-kept-by-an-assignment", "an assignment leaves the adjoint of the variable as it was"),
+        ],
+    ),
+    (
+        "passes/adjoint/control.rs",
+        &[
+            ("adjoint-of-a-loop-from-its-first", "the adjoint of a loop begins with the first iteration"),
+            ("adjoint-without-earlier-iterations", "a carried variable has its content from before the loop"),
+        ],
+    ),
+    (
+        "passes/adjoint/memory.rs",
+        &[
+            ("adjoint-with-strides-of-the-input", "the gradient of a view is addressed by the strides of the view"),
+            ("adjoint-of-a-store-unmasked", "a store that a mask leaves out hands on a gradient"),
+        ],
+    ),
+    (
         "passes/copy_prop.rs",
         &[
             ("copy-prop-keeps-loop-carried", "an iteration reads what a variable held before the loop"),
