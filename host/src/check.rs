@@ -1,4 +1,4 @@
-//! What is checked before a launch, on every backend: nothing is enqueued unless all of it holds.
+//! The checks before a launch, on every backend: nothing is enqueued unless all of them hold.
 
 use crate::error::{Error, Result};
 use tilewright_core::{BufferUse, Call, DeviceId, KernelDesc, ParamDesc, ParamKind, Pointees};

@@ -41,7 +41,7 @@ impl DebugLibrary {
         let mut answer: Vec<u8> = vec![];
         // SAFETY: `load` has found the function, whose type is a part of the library's interface. The request can be
         // read. The context is the vector that `respond` takes it for, and the function is done with it as it returns.
-        // What the entry does is the caller's contract.
+        // The accesses of the entry are the caller's contract.
         unsafe {
             let launch = self.library.get::<LaunchFn>(LAUNCH_SYMBOL.as_bytes()).map_err(|e| e.to_string())?;
             launch(request.as_ptr(), request.len(), (&raw mut answer).cast::<c_void>(), respond);

@@ -103,7 +103,7 @@ fn tensor_map(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Result<TensorM
     ))
 }
 
-/// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.
+/// The memory that the launch may access. Scratch that nothing has written has no contents; everything else is data.
 fn regions(stream: &Stream, call: &Call, pdl: &[u8]) -> Vec<Region> {
     let (desc, all) = (call.desc(), call.buffers());
     let pointees = (desc.pointees != Pointees::None).then(|| Region {

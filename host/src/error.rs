@@ -422,7 +422,7 @@ impl DriverError {
     }
 }
 
-/// What an error is about: what a C function returns, and which exception Python gets.
+/// The subject of an error: it decides the code of a C function, and the exception in Python.
 ///
 /// # Examples
 /// ```
@@ -451,7 +451,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What it is about. [`ErrorKind`] has an example.
+    /// The subject of the error. [`ErrorKind`] has an example.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Shape { .. }

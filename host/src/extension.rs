@@ -1,9 +1,9 @@
-//! What libraries keep in a runtime.
+//! The state that libraries keep in a runtime.
 
 use std::any::Any;
 use tilewright_core::cpu::fork::PerProcess;
 
-/// What a library of operations keeps in a runtime: plans that it has decided on, models of the device.
+/// The state that a library of operations keeps in a runtime: plans that it has decided on, models of the device.
 /// [`Runtime::extension`](crate::Runtime::extension) makes one of a type for each runtime and each process. A forked
 /// child has its own, because a lock may be held where the process is forked. Its `Default` and its methods ask the
 /// runtime for no extension and change no setting of it.

@@ -1,5 +1,5 @@
-//! What the default stream waits for before memory is freed on it: the streams of a context, and what dropped streams
-//! have left. Also the memory that is freed behind the next of these waits.
+//! The work that the default stream waits for before memory is freed on it: that of the streams of a context, and that
+//! of dropped streams. Also the memory that is freed behind the next of these waits.
 //!
 //! `tests/protocols` compiles this file with loom's primitives in the place of those of `std`, and runs every
 //! interleaving.

@@ -1,4 +1,4 @@
-//! What a thread launches on the emulated SM, for those that ask.
+//! The launches of a thread on the emulated SM, for tests that ask.
 
 #[cfg(feature = "emulator")]
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ pub(crate) fn every_variant_runs(do_they: bool) {
 
 #[cfg(feature = "emulator")]
 thread_local! {
-    /// What this thread has launched, while somebody asks.
+    /// The launches of this thread, while somebody asks.
     static LAUNCHED: RefCell<Option<Vec<EmulatedLaunch>>> = const { RefCell::new(None) };
 }
 

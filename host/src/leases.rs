@@ -80,8 +80,8 @@ impl Leases {
     /// leased.
     #[inline]
     pub(crate) fn are_of_one(&self, leased: &AtomicBool) -> bool {
-        // What is asked for was leased before, and stays leased: its stream counts in the second number, and in the
-        // first only if it is this one.
+        // The memory was leased before, and stays leased: its stream counts in the second number, and in the first only
+        // if it is this one.
         let own = usize::from(leased.load(Acquire));
         self.lenders.load(Acquire) == own
     }
@@ -96,7 +96,7 @@ impl Leases {
         self.all.read().unwrap_or_else(PoisonError::into_inner).iter().any(is_it)
     }
 
-    /// What `wanted` makes of each lease.
+    /// The results of `wanted` for each lease.
     pub(crate) fn find<T>(&self, wanted: impl FnMut(&Lease) -> Option<T>) -> Vec<T> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).iter().filter_map(wanted).collect()
     }

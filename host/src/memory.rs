@@ -35,7 +35,7 @@ pub(crate) fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUnin
 pub(crate) struct Memory {
     pub ptr: u64,
     pub cuda: Option<Arc<Cuda>>,
-    /// What `calloc` gave, and its size.
+    /// The pointer that `calloc` gave, and its size.
     host: Option<(usize, Layout)>,
 }
 

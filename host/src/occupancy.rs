@@ -19,7 +19,7 @@ pub struct BlockResources {
     pub shared_bytes: u32,
 }
 
-/// What limits the blocks of a multiprocessor. [`Occupancy`] has an example.
+/// The limit of the blocks of a multiprocessor. [`Occupancy`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OccupancyLimit {
     /// Registers.
@@ -153,7 +153,7 @@ mod tests {
                             shared_bytes: shared_bytes.min(more.shared_bytes),
                         };
                         assert!(sm.occupancy(&lifted).blocks > o.blocks, "{compute:?} {block:?} {o:?}");
-                        // What is not a limit needs no change, and what is one needs some.
+                        // A resource that is no limit needs no change, and one that is a limit needs some.
                         for (limit, kept) in [
                             (OccupancyLimit::Registers, lifted.registers == registers),
                             (OccupancyLimit::SharedMemory, lifted.shared_bytes == shared_bytes),

@@ -32,7 +32,7 @@ pub(crate) struct Function {
     pub ctas: u32,
     /// Whether it may begin while the launch before it ends.
     pub pdl: bool,
-    /// What it takes after the argument words.
+    /// The tensor maps that it takes after the argument words.
     pub maps: &'static [MapDesc],
     /// Where its marks go, if it has some.
     pub trace: Option<module::TraceArray>,
@@ -87,7 +87,7 @@ impl Plan {
     }
 }
 
-/// What a plan is found by. Neither hashing nor comparing it allocates.
+/// The key of a plan. Neither hashing nor comparing it allocates.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PlanKey {
     /// Address of the descriptor.
@@ -103,7 +103,7 @@ pub(crate) struct PlanKey {
 /// A multi-launch operation: name, types and sizes.
 pub(crate) type ChoiceKey = (&'static str, &'static str, Buckets);
 
-/// What was chosen among candidates. Others may come under the same name.
+/// The choice among candidates. Other candidates may come under the same name.
 struct Choice {
     candidates: Box<[Box<str>]>,
     version: Version,

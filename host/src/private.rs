@@ -1,4 +1,4 @@
-//! What `tilewright-ops`, `tilewright-python` and `tilewright-collectives` take of the runtime beyond the public
+//! The functions that `tilewright-ops`, `tilewright-python` and `tilewright-collectives` take beyond the public
 //! interface. It may change in every version. All of it but a copy is safe: every launch checks its arguments.
 
 use crate::error::Result;
@@ -15,7 +15,7 @@ use tilewright_core::{Call, RawArg, VariantDesc};
 pub use crate::debug::{DebugLibrary, set_debugger};
 /// The traced code of `tile profile --trace`.
 pub use crate::trace::{TracedLaunch, Tracer, set_tracer};
-/// What a result is filed under. The planner files its plans beside the results of kernels, in the tuner's files.
+/// The key of a result. The planner files its plans beside the results of kernels, in the tuner's files.
 pub use crate::tuner::file::File;
 /// Sizes rounded as the tuner rounds them: the planner's results have the same buckets.
 pub use crate::tuner::key::extent_bucket;

@@ -1,4 +1,4 @@
-//! What is known of a stream's work, and what is left of a stream that nobody names any more.
+//! The state of a stream's work, and the work that is left of a stream without a name.
 
 use crate::captures::{Captures, KeptOut};
 use crate::cuda::api::code;
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-/// What is known of the work of a stream.
+/// The state of the work of a stream.
 pub(crate) struct Queue {
     pub raw: Handle<CUstream>,
     /// C code owns it, and may destroy it once nobody here names it.

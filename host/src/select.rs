@@ -19,7 +19,7 @@ use tilewright_core::{Call, ConfigDesc, ParamKind, cpu};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
-/// What results for a call of this kind are filed under.
+/// The key of results for a call of this kind.
 fn file_of(call: &Call, buckets: &Buckets, kind: Kind) -> File {
     let desc = call.desc();
     File {
@@ -297,7 +297,8 @@ impl Runtime {
         Ok(TuningOutcome::Now(report))
     }
 
-    /// What a call may take longer to measure what nothing is known of: on a GPU 0.2 s, unless measuring is forced.
+    /// The time that a call may spend on measurements, if no result is known: on a GPU 0.2 s, unless measuring is
+    /// forced.
     fn budget(&self) -> Option<Duration> {
         const FIRST_CALL: Duration = Duration::from_millis(200);
         (self.autotune() == Autotune::On && self.kind() == BackendKind::Cuda).then_some(FIRST_CALL)
@@ -376,7 +377,7 @@ enum TuningOutcome {
     Busy,
 }
 
-/// What is measured.
+/// The calls that are measured.
 struct Candidates<'a> {
     ids: Vec<&'a str>,
     outputs: &'a [Output<'a>],
@@ -478,7 +479,7 @@ impl Runtime {
         let index =
             |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
         let look_up = || index(self.0.tuner.known(&file));
-        // What is right for other sizes says less than the order of the candidates does.
+        // The result for other sizes says less than the order of the candidates does.
         let guess = || {
             let guess = self.0.tuner.guess(&file).filter(|(_, from)| *from != Source::Nearest);
             index(guess).unwrap_or(0)

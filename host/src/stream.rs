@@ -316,7 +316,7 @@ impl CudaStream {
     /// a capture meanwhile.
     #[inline]
     pub(crate) fn mark(&self, before: Option<u64>) {
-        // What is captured runs when the graph is replayed, which marks the replaying stream.
+        // Captured work runs when the graph is replayed, which marks the replaying stream.
         let is_captured = || before.is_some() && self.cuda.capture_of(self.raw.0) == before;
         if !matches!(self.owner, Owner::Default) && !is_captured() {
             self.queue.marks.mark();

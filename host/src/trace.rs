@@ -34,8 +34,8 @@ pub struct TracedLaunch {
 /// Traced code, and who reads what its launches leave.
 ///
 /// # Safety
-/// What `code` gives for an entry takes the entry's arguments and accesses the memory that the entry accesses, beside
-/// the array of its marks: safe launches run it.
+/// The code that `code` gives for an entry takes the entry's arguments and accesses the memory that the entry
+/// accesses, beside the array of its marks: safe launches run it.
 pub unsafe trait Tracer: Send + Sync {
     /// The bundle with the traced code of an entry; none where the build's own code is launched. The error is a
     /// message.

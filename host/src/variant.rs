@@ -71,7 +71,7 @@ impl Inner {
         matches!(self.backend, Backend::Cpu) || config.variants.iter().any(|v| self.runs(v))
     }
 
-    /// What grids and conditions of configurations may depend on.
+    /// The arguments that grids and conditions of configurations may depend on.
     #[inline]
     pub(crate) fn grid_ctx<'a>(&self, words: &'a [u64]) -> GridCtx<'a> {
         GridCtx { words, num_sms: self.device.num_sms as u64 }
@@ -90,8 +90,9 @@ impl Inner {
         }
     }
 
-    /// What a plan and a tuning result depend on beside sizes. Cheap: it looks no further than the first configuration
-    /// that can run. One of a later configuration's variants may still not take another call of the same kind.
+    /// The facts beside sizes that a plan and a tuning result depend on. Cheap: it looks no further than the first
+    /// configuration that can run. One of a later configuration's variants may still not take another call of the same
+    /// kind.
     #[inline]
     pub(crate) fn kind(&self, desc: &KernelDesc, words: &[u64]) -> Kind {
         let with = |(c, config): (usize, &ConfigDesc)| Some(Kind::new(c, self.variant(config, words)?));

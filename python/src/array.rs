@@ -430,7 +430,7 @@ impl Output {
             }
         }
         if kind.framework == Framework::Torch && !self.is_new {
-            // What a gradient needs and this call has overwritten is an error of PyTorch.
+            // PyTorch reports a value that a gradient needs and this call has overwritten.
             static INCREMENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             INCREMENT.import(py, "torch.autograd.graph", "increment_version")?.call1((object,))?;
         }

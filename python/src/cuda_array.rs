@@ -11,7 +11,7 @@ use pyo3::types::{PyAnyMethods, PyDict};
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLTensor, DlpackTensor};
 use tilewright_runtime::{Runtime, Stream};
 
-/// What keeps the array.
+/// The owner of the array.
 struct Owner {
     shape: Vec<i64>,
     strides: Option<Vec<i64>>,

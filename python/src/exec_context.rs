@@ -53,7 +53,7 @@ struct Made {
 }
 
 thread_local! {
-    /// What `set_stream` was given.
+    /// The argument of `set_stream`.
     static STREAM: Cell<Option<usize>> = const { Cell::new(None) };
     static MADE: RefCell<Option<Made>> = const { RefCell::new(None) };
 }

@@ -23,7 +23,7 @@ pub(crate) enum Framework {
     Other,
 }
 
-/// What is known of a class of arrays.
+/// The facts about a class of arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub framework: Framework,
@@ -100,8 +100,8 @@ impl Framework {
         Ok(Framework::Other)
     }
 
-    /// What PyTorch keeps beside the memory of a tensor: a negative sign is resolved by a copy, and the gradient of a
-    /// tensor would be lost where gradients are recorded.
+    /// Resolves the state that PyTorch keeps beside the memory of a tensor: a copy resolves a negative sign. The
+    /// gradient of a tensor would be lost where gradients are recorded.
     pub fn resolved<'py>(self, object: &Bound<'py, PyAny>, copies: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = object.py();
         if self != Framework::Torch {

@@ -95,7 +95,7 @@ impl Tensor {
     }
 }
 
-/// What an exported tensor owns.
+/// The memory and the shape that an exported tensor owns.
 struct Keeper {
     shape: Box<[i64]>,
     _memory: Arc<Memory>,

@@ -202,7 +202,7 @@ pub(crate) mod code {
     pub const NOT_READY: u32 = 600;
     pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
     pub const CONTEXT_IS_DESTROYED: u32 = 709;
-    /// What a capture, or one of a stream that waits for the default stream, does not allow.
+    /// Errors of calls that a capture, or one of a stream that waits for the default stream, does not allow.
     pub const CAPTURES: core::ops::RangeInclusive<u32> = 900..=908;
     /// None of the driver's: the process is a child that was forked after the driver was started.
     pub const FORKED: u32 = u32::MAX;

@@ -134,11 +134,11 @@ impl Context {
             api.check("asking for the driver's version", unsafe { (api.driver_get_version)(&mut driver) })?;
             let own = (get(attr::MAJOR)?, get(attr::MINOR)?);
             let compute = assumed_compute(own);
-            // What is measured so is not this device's.
+            // Measurements under another capability are not those of this device.
             let name = String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string();
             let name = if compute == own { name } else { format!("{name} as {}.{}", compute.0, compute.1) };
             let id = Self::id_of(api, context)?;
-            // What only predictions depend on: a driver may lack it.
+            // Only predictions depend on it: a driver may lack it.
             let known = |what: i32, otherwise: u32| get(what).ok().filter(|n| *n > 0).unwrap_or(otherwise);
             let info = Device {
                 name,

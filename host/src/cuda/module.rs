@@ -134,7 +134,7 @@ fn load_new(
     };
     let bundle = Bundle::parse(bytes).map_err(bundle_error)?;
     let meta = bundle.entry(entry).map_err(bundle_error)?;
-    // What the bundle says already is not worth a compilation.
+    // A fact that the bundle has is not worth a compilation.
     let cannot = |why: String| Error::CannotLaunch {
         kernel: desc.name,
         config: config_id(desc, config),

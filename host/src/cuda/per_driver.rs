@@ -1,4 +1,4 @@
-//! What a file of this crate keeps for each driver: for that of the library, and for those of tests.
+//! State for each driver: for that of the library, and for those of tests.
 
 use super::api::Api;
 use std::ptr;

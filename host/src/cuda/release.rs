@@ -41,7 +41,7 @@ impl Cuda {
     fn make_room(&self) {
         self.release_waiting();
         let _relaxed = Relaxed::new(self.api);
-        // What was freed stream-ordered becomes available when its stream has passed the free.
+        // Memory that was freed stream-ordered becomes available when its stream has passed the free.
         // Not the context: waiting for it breaks every capture in it.
         if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
             tracing::debug!(error = %e, "waiting for memory that is being freed");

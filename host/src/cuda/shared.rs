@@ -1,4 +1,4 @@
-//! What all runtimes of a CUDA context share: the context, and what is known of its streams.
+//! The state that all runtimes of a CUDA context share: the context, and the state of its streams.
 
 use super::api::Api;
 use super::context::Context;

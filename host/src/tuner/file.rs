@@ -1,10 +1,10 @@
-//! What a tuning result is filed under.
+//! The key of a tuning result in files.
 
 use std::iter;
 use tilewright_core::KernelDesc;
 use tilewright_core::bundle::Bundle;
 
-/// What a result is filed under.
+/// The key of a result.
 #[derive(Clone, Debug)]
 pub struct File {
     /// The kernel or the operation, with its types.

@@ -1,4 +1,4 @@
-//! What a tuning result is filed under: the kernel, and its arguments rounded so that near sizes share a result.
+//! The key of a tuning result: the kernel, and its arguments rounded so that near sizes share a result.
 //!
 //! Lengths, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the values
 //! from `2^(b-1)` to `2^b - 1`. GemmShape of views decide how many tiles there are, and so how full the last wave of

@@ -121,7 +121,7 @@ struct State {
     kernels: HashMap<String, Vec<Kernel>>,
 }
 
-/// What is known of one kernel.
+/// The results for one kernel.
 struct Kernel {
     provenance: Provenance,
     records: Records,
@@ -199,7 +199,7 @@ impl Tuner {
         self.shipped(label, signature)
     }
 
-    /// What is shipped for this key, else for it on a device like this, else for the nearest.
+    /// The result that is shipped for this key, else for it on a device like this, else for the nearest.
     pub(crate) fn shipped(&self, label: &str, signature: &str) -> Option<(String, Source)> {
         let like = || defaults::of(&self.device).into_iter().chain(defaults::alike(&self.device, &self.capability));
         let source = |d: &defaults::Defaults| if d.device == self.device { Source::Shipped } else { Source::SameArch };
@@ -243,7 +243,7 @@ impl Tuner {
         }
     }
 
-    /// What is known of all that this process has asked for, kernels and ways of operations, as a file for
+    /// The results for all kernels and operations that this process has asked for, as a file for
     /// `host/defaults`.
     pub(crate) fn export(&self) -> defaults::Defaults {
         fn of(k: &Kernel) -> impl Iterator<Item = (String, String)> {

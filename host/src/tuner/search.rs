@@ -4,7 +4,7 @@
 use crate::error::Result;
 use std::time::{Duration, Instant};
 
-/// What the search can ask for. Candidates are numbered; 0 is the default.
+/// The answers that a search asks for. Candidates are numbered; 0 is the default.
 pub(crate) trait Bench {
     fn count(&self) -> usize;
     fn id(&self, candidate: usize) -> String;
@@ -16,7 +16,7 @@ pub(crate) trait Bench {
     fn run(&mut self, candidate: usize) -> Result<()>;
     /// Keeps the outputs as they are now as the right answer.
     fn keep_reference(&mut self) -> Result<()>;
-    /// What is wrong with the outputs, compared to the right answer.
+    /// The difference of the outputs from the right answer.
     fn compare(&mut self) -> Result<Option<String>>;
     /// Times of single runs, each from a cold cache and the original arguments.
     fn time(&mut self, candidate: usize) -> Result<Vec<Duration>>;
@@ -54,12 +54,12 @@ pub struct Report {
     pub winner: usize,
     /// Against which the others were measured: the default, or the first that runs.
     pub base: usize,
-    /// What would be taken without measuring: the one shipped for these sizes, else that of a device like this, else
+    /// The configuration without measurements: the one shipped for these sizes, else that of a device like this, else
     /// that for the nearest sizes.
     pub shipped: Option<usize>,
     /// All configurations, the default first.
     pub candidates: Vec<Candidate>,
-    /// What the search took.
+    /// The time that the search took.
     pub took: Duration,
 }
 
@@ -250,7 +250,7 @@ mod tests {
         reference: Option<i32>,
         log: Vec<String>,
         drift: u64,
-        /// What every measurement adds to that, in percent.
+        /// The increase of the drift by every measurement, in percent.
         drifts: u64,
     }
 

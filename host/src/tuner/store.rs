@@ -71,7 +71,7 @@ fn plain(name: &str) -> String {
     c.collect::<String>().trim_matches('-').to_string()
 }
 
-/// What is known of a build of a kernel; nothing, with a warning, where the file cannot be used.
+/// The results for a build of a kernel; none, with a warning, if the file cannot be used.
 pub(crate) fn load(dir: &Path, path: &Path, label: &str, provenance: &Provenance) -> Records {
     let builds = read(&CacheDir::at(dir), path, label).unwrap_or_else(|why| {
         tracing::warn!(path = %dir.join(path).display(), %why, "ignoring a file of tuning results");
@@ -95,7 +95,7 @@ enum Unreadable {
 }
 
 fn read(dir: &CacheDir, path: &Path, label: &str) -> Result<Vec<Build>, Unreadable> {
-    /// What files of all formats have.
+    /// The fields that files of all formats have.
     #[derive(Deserialize)]
     struct Head {
         format: u32,
