@@ -166,7 +166,7 @@ fn explain_has_a_page_for_each_code() {
     for same in ["t0501", "0501", "501"] {
         assert_eq!(ok(&["explain", same]), page);
     }
-    fails(&["explain", "T0199"], 1, "there is no code `T0199`; near it are T0116 and T0201: `tile explain` lists all");
+    fails(&["explain", "T0199"], 1, "there is no code `T0199`; near it are T0117 and T0201: `tile explain` lists all");
     fails(&["explain", "shapes"], 1, "`shapes` is not a code");
     fails(&["explain", "T0501", "T0502"], 2, "T0502");
 }
