@@ -20,7 +20,7 @@ pub trait Observer {
 /// Looks at nothing.
 impl Observer for () {}
 
-/// What an attempt misses counts if the attempt is taken.
+/// The reasons of an attempt count if the attempt is taken.
 pub(crate) fn attempt<T>(
     observer: &mut dyn Observer,
     make: impl FnOnce(&mut dyn Observer) -> Result<T, Missed>,

@@ -21,10 +21,10 @@ struct Copies {
     live: Stmt,
     /// The registers of tiles that are not copied asynchronously.
     registers: Vec<Stmt>,
-    /// What comes before the products: copies, and loads to registers.
+    /// The steps before the products: copies, and loads to registers.
     start: Vec<ThreadIr>,
     commit: Option<ThreadIr>,
-    /// What comes after the products: stores of the registers.
+    /// The steps after the products: stores of the registers.
     finish: Vec<ThreadIr>,
     next: ThreadIr,
 }

@@ -173,7 +173,7 @@ impl<'a> Grid<'a> {
             ExprKind::And(a, b) | ExprKind::Or(a, b) => {
                 let neutral = matches!(e.kind, ExprKind::And(..));
                 match self.condition(a)? {
-                    // What it decides alone may be about a parameter that is not there.
+                    // A condition that `a` decides alone may be about an absent parameter.
                     Condition::Known(is) if is != neutral => Ok(Condition::Known(is)),
                     a => Ok(a.joined(self.condition(b)?, neutral)),
                 }

@@ -35,7 +35,7 @@ impl Version {
         driver::variants(func, config, true).into_iter().map(of).collect()
     }
 
-    /// What a launch knows of it.
+    /// The facts that a launch has about it.
     #[cfg(feature = "mutants")]
     pub fn facts(&self) -> impl std::fmt::Debug {
         let l = &self.lowered;

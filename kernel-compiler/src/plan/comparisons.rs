@@ -18,7 +18,7 @@ pub enum Comparison {
     Or { all: Value, comparison: Value },
 }
 
-/// What indices are compared with.
+/// The bound that indices are compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The base of another index tile, and a number.

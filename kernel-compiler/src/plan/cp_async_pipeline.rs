@@ -327,7 +327,7 @@ fn buffer_of_loop(
         tiles.insert(v, tile);
     }
     if tiles.is_empty() {
-        // What was found of an operand says more.
+        // The reason of an operand says more.
         let why = why!("no operand of the product is a tile that its loop loads: load one there");
         return Err(missed.pop().unwrap_or_else(|| Missed::new(CP_ASYNC, why).at(at)));
     }

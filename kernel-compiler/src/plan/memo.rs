@@ -5,7 +5,7 @@ use crate::layout::table::{InLayout, LayoutId};
 use std::collections::BTreeMap;
 use std::ops::Index;
 
-/// What is known about tiles in layouts so far.
+/// The facts about tiles in layouts that are known so far.
 #[derive(Clone, Debug)]
 pub struct Memo<T>(BTreeMap<InLayout, T>);
 

@@ -60,7 +60,7 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
-/// What all of a function misses, at its first product.
+/// The reason for all products of a function, at its first product.
 pub fn missed_by_all(f: &Func, what: &'static str, why: Why) -> Missed {
     Missed { what, why, span: dots(f, &f.body).next().map(|d| f.span(d)) }
 }

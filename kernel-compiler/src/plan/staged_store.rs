@@ -45,7 +45,7 @@ pub struct ChunkWaits {
     pub end: BehindChunks,
 }
 
-/// What comes before a chunk, so that the previous contents of its buffer have been read.
+/// The wait before a chunk, so that the previous contents of its buffer have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeforeChunk {
     /// Nothing: the buffer is that of a tile, and the thread has read its own part.
@@ -56,7 +56,7 @@ pub enum BeforeChunk {
     WaitAndBarrier { reading: usize },
 }
 
-/// What comes behind the last chunk of a store, before the buffer of a tile is released for copies.
+/// The wait behind the last chunk of a store, before the buffer of a tile is released for copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BehindChunks {
     /// Nothing: staging memory is not released.

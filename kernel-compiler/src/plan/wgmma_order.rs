@@ -8,7 +8,7 @@ use crate::plan::warp_specialized::Pipeline;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-/// What a product adds to.
+/// The accumulator of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accumulators {
     /// Zeros that are in no registers.
@@ -45,7 +45,7 @@ pub struct ProductOrder {
     pub wait: ProductWait,
 }
 
-/// What the threads of a warpgroup do before one of them releases a stage.
+/// The steps of a warpgroup's threads before one of them releases a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeforeRelease {
     /// A fence for the asynchronous proxy, and a barrier: they have loaded elements of the stage, which a later copy

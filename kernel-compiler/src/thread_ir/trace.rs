@@ -20,14 +20,14 @@ use std::mem;
 use steps::{Kind, Step, Steps};
 use tilewright_types::{TraceLayout, TracePhase};
 
-/// What the marks of one number stand for.
+/// The event that the marks of one number stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// The step, as in `wait full 0`.
     pub label: String,
     /// The line of the kernel; 0 where it is not known.
     pub line: u32,
-    /// What the value of a mark counts, as in `stage`; none where it has no value.
+    /// The unit of a mark's value, as in `stage`; none where it has no value.
     pub value: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn is_marks(n: &ThreadIr) -> bool {
     matches!(n, ThreadIr::Line(stmts) if !stmts.is_empty() && stmts.iter().all(is_mark))
 }
 
-/// What is open around a step.
+/// The events that are open around a step.
 #[derive(Clone, Copy)]
 enum Around {
     Event(u32),

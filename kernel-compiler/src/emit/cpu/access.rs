@@ -8,8 +8,8 @@ use crate::plan::cpu::Axis;
 use crate::thread_ir::{BinaryOp, Cpu, Expr, Function, Local, Name, call};
 
 impl Writer<'_> {
-    /// What an access by axes takes: the address and the length of the array, `u64::MAX` where bounds are not checked,
-    /// and the axes of the elements of a tile.
+    /// The arguments of an access by axes: the address and the length of the array, `u64::MAX` where bounds are not
+    /// checked, and the axes of the elements of a tile.
     pub(super) fn by_axes(&self, ptr: &Address, of: Value, axes: &[Axis]) -> [Expr; 3] {
         let (base, len) = self.array(ptr);
         [base, len.unwrap_or(Expr::typed(u64::MAX, DType::U64)), self.axes(of, axes)]

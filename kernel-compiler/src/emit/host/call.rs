@@ -112,8 +112,8 @@ pub(super) fn call(k: &Kernel) -> TokenStream {
     }
 }
 
-/// What the trait of a kernel's choices of types has: the descriptor of a call with all optional parameters, and where
-/// there are such parameters the descriptors by the number of a choice.
+/// The items of the trait for a kernel's choices of types: the descriptor of a call with all optional parameters, and
+/// where there are such parameters the descriptors by the number of a choice.
 pub(super) fn trait_items(k: &Kernel) -> TokenStream {
     let present = k.ast.optional().next().map(|_| quote! { const PRESENT: &'static [&'static __k::KernelDesc]; });
     quote! { const DESC: &'static __k::KernelDesc; #present }
@@ -121,7 +121,7 @@ pub(super) fn trait_items(k: &Kernel) -> TokenStream {
 
 const MISTAKES: &str = "this kernel has no code: it has mistakes, or syntax that the kernel compiler does not know";
 
-/// What is emitted for a kernel with mistakes beside its errors: its function, and what callers may name of its module.
+/// The code for a kernel with mistakes, beside its errors: its function, and the names of its module that callers use.
 /// Its descriptors are `KernelDesc::FAULTY`, since constants of callers are evaluated although the crate has errors: a
 /// constant that panics would be one more error.
 pub fn stub(k: &Kernel) -> TokenStream {

@@ -5,7 +5,7 @@ use crate::ir::Func;
 use crate::thread_ir::Lowered;
 use crate::variant::{MmaPath, Variant};
 
-/// What functions name of the scalar operations.
+/// The names of scalar operations that functions use.
 pub(super) const SCALARS: &str = "use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};";
 
 /// The function of one thread, over the argument words and the addresses of the tensor maps.
@@ -26,8 +26,8 @@ pub fn function(name: &str, func: &Func, lowered: &Lowered) -> String {
     )
 }
 
-/// What a multiprocessor has for each thread, if as many programs are to fit as were asked for; 0 where threads hand
-/// none to each other.
+/// The registers of a multiprocessor for each thread, if as many programs are to fit as were asked for; 0 where threads
+/// hand none to each other.
 pub fn registers(variant: Variant, lowered: &Lowered, config: &ast::Config) -> u32 {
     match variant.mma {
         MmaPath::MmaSync => 0,

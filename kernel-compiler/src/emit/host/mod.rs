@@ -171,7 +171,7 @@ fn has_code(_: &Kernel) -> bool {
     true
 }
 
-/// What is compiled of a function's kernels for the host: every CPU function, and the code and facts of emulated
+/// The code of a function's kernels for the host: every CPU function, and the code and facts of emulated
 /// instances.
 #[cfg(feature = "mutants")]
 pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<String>>> {
@@ -191,7 +191,7 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
     kernels.iter().zip(&instances).zip(emulated).map(of_kernel).collect()
 }
 
-/// What instances do with memory behind addresses that they compute, as `Pointees` names it.
+/// The accesses of instances to memory behind addresses that they compute, as `Pointees` names them.
 fn pointees(funcs: &[&Func]) -> Ident {
     let reads =
         |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { ptr, .. } if ptr.base.address().is_some()));

@@ -1,9 +1,9 @@
-//! What the expansion of a kernel depends on beside the kernel.
+//! The settings that the expansion of a kernel depends on, beside the kernel.
 
 use crate::emit::built::Configs;
 use std::path::{Path, PathBuf};
 
-/// What the expansion depends on beside the kernel.
+/// The settings that the expansion depends on, beside the kernel.
 #[derive(Clone, Debug, Default)]
 pub struct HostOptions {
     /// Where the build script has put the bundles of kernels, if there is one.

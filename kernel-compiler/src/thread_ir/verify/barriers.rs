@@ -147,8 +147,8 @@ impl Barriers {
         found
     }
 
-    /// What a statement defines, if it differs between threads. A scalar of the kernel does not, unless it is made of
-    /// the thread's number itself: what was reduced or loaded is the same for all.
+    /// The name that a statement defines, if it differs between threads. A scalar of the kernel does not, unless it is
+    /// made of the thread's number itself: a reduced or loaded scalar is the same for all.
     fn note(&mut self, s: &Stmt) {
         let Stmt::Let { name, ty, value, .. } = s else { return };
         let scalar = matches!((name, ty), (Name::Value(_), Some(Ty::Scalar(_))));

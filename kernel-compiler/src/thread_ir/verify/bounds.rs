@@ -33,7 +33,7 @@ impl Upper {
     }
 }
 
-/// What bounds of names are known.
+/// The known bounds of names.
 pub struct Bounds {
     names: HashMap<Name, Upper>,
     /// Temporaries that have several definitions, one of them without a bound.

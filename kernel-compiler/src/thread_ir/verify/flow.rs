@@ -1,11 +1,11 @@
-//! What may have happened on the ways to a step: a state for each step of a program, joined where ways meet.
+//! The events on the ways to a step: a state for each step of a program, joined where ways meet.
 
 use crate::plan::access_order::Access;
 use crate::thread_ir::expr::{Call, Expr, Literal, Stmt};
 use crate::thread_ir::function::{Counted, Effect};
 use crate::thread_ir::node::ThreadIr;
 
-/// What is known of the ways to a step.
+/// The facts about the ways to a step.
 pub trait State: Clone + PartialEq {
     /// All threads that share scratch memory have come to a barrier.
     fn barrier(&mut self);

@@ -436,7 +436,7 @@ fn stages_wrap(lowered: &Lowered) -> Checked {
     found
 }
 
-/// What a number or an offset of a stage grows by, and the statement behind that which wraps it.
+/// The increment of a stage's number or offset, and the statement behind it that wraps it.
 fn next(of: BufferPart, buffer: usize) -> Option<(Expr, Stmt)> {
     let n = |of| Expr::from(name(of, buffer));
     let at = name(of, buffer);

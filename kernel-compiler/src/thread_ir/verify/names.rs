@@ -29,9 +29,9 @@ pub(crate) fn verify_cpu(body: &[ThreadIr]) -> Checked {
 #[derive(Default)]
 struct Names {
     maps: usize,
-    /// What is defined outside of the function's body.
+    /// The names that are defined outside of the function's body.
     consts: HashSet<Name>,
-    /// What is defined, innermost block last, and whether it can be assigned to.
+    /// The defined names, innermost block last, and whether each can be assigned to.
     scopes: Vec<HashMap<Name, bool>>,
     /// Loops around.
     loops: usize,

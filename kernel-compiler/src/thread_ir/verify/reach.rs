@@ -177,7 +177,7 @@ impl Reaches {
     }
 }
 
-/// What unknown numbers are taken for.
+/// The values that stand for unknown numbers.
 #[derive(Clone, Copy)]
 enum Unknown {
     Zero,
@@ -266,14 +266,14 @@ fn number(n: u64) -> Rc<Term> {
     Rc::new(Term::new(hash_of(("number", n)), Kind::Number(n)))
 }
 
-/// What names stand for at a place of the program.
+/// The values of names at a place of the program.
 #[derive(Default)]
 struct Context {
     /// Argument words, and others that they are equal to.
     equal: HashMap<usize, usize>,
     names: HashMap<Name, Rc<Term>>,
     tables: HashMap<Name, Rc<Vec<u64>>>,
-    /// What names stood for before, for the end of a block.
+    /// The values of names before a block, for its end.
     before: Vec<(Name, Option<Rc<Term>>)>,
     /// How many numbers were met that nothing is known of.
     unknown: u64,
@@ -343,7 +343,7 @@ impl Context {
         self.set(name, Rc::new(Term::new(hash, Kind::Unknown)));
     }
 
-    /// What nodes may have assigned is unknown.
+    /// The names that nodes may have assigned are unknown.
     fn forget(&mut self, nodes: &[ThreadIr]) {
         let mut names = HashSet::new();
         walk(nodes, &mut |n| {

@@ -102,7 +102,7 @@ fn place<'c>(lowered: &Lowered, c: &'c Call) -> Option<(&'c Expr, u64)> {
     Some((at, bytes as u64))
 }
 
-/// What threads may have done with matrices on some way here.
+/// The accesses of threads to matrices on some way here.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Matrices {
     /// Stored to since the last barrier, and whether a proxy fence stands behind that.

@@ -27,8 +27,8 @@ pub fn verify(lowered: &Lowered) -> Checked {
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Buffered::default()))
 }
 
-/// What the constants name is within the program's bytes, and nothing is in two places. Circular buffers that begin at
-/// the same byte are used one after another.
+/// The buffers that the constants name are within the program's bytes, and no two have a byte in common. Circular
+/// buffers that begin at the same byte are used one after another.
 fn places(lowered: &Lowered) -> Checked {
     let words: BTreeMap<Name, usize> = lowered
         .consts
@@ -78,13 +78,13 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 /// Scratch buffers, by offset and bytes.
 type Buffers = BTreeSet<(usize, usize)>;
 
-/// What threads may have done with scratch buffers on some way here.
+/// The accesses of threads to scratch buffers on some way here.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Buffered {
     /// Stored to and loaded from since the last barrier.
     stored: Buffers,
     loaded: Buffers,
-    /// What all threads have stored, on every way here, and nothing else has overwritten.
+    /// The buffers that all threads have stored, on every way here, and that nothing else has overwritten.
     ready: Buffers,
 }
 

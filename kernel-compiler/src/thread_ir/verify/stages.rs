@@ -35,7 +35,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Stages::default()))
 }
 
-/// What may hold on some way here, each of circular buffers by number.
+/// The states of circular buffers on some way here, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Stages {
     /// This thread has not waited for the copies to the stage that is read next.

@@ -25,7 +25,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Chunks::default()))
 }
 
-/// What may hold on some way here, of chunks by their offset in the warpgroup's part.
+/// The states of chunks on some way here, by their offset in the warpgroup's part.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Chunks {
     /// Stored to since the last barrier, and whether a proxy fence stands behind that.
