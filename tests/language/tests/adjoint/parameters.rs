@@ -81,7 +81,7 @@ fn optional_arrays_and_types() {
         assert!(gb.iter().all(|g| g.to_f64() == 0.0));
     }
     let (x, dy) = (vec![bf16::from_f64(1.0); 40], vec![bf16::from_f64(2.0); 40]);
-    let mut gx = vec![bf16::from_f64(0.0); 40];
+    let mut gx = [bf16::from_f64(0.0); 40];
     let none: Option<&[bf16]> = None;
     let call = doubled_backward(&x[..], &mut gx[..], none, None::<&mut [bf16]>, &dy[..]);
     launch!(Runtime::cpu(), call).expect("it runs");
